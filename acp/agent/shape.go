@@ -1,0 +1,277 @@
+package agent
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"github.com/chant-acp/chant-acp/internal/termtext"
+)
+
+// Limits of what a client is shown of one command. Head and tail together are
+// the budget; the head counts bytes of shaped text, the tail bytes as printed.
+const (
+	shapeHead       = 128 << 10
+	shapeTail       = 64 << 10
+	shapeBatch      = 8 << 10                // an update goes out when it holds this much
+	shapeInterval   = 100 * time.Millisecond // and otherwise at most one in this time
+	shapeUnit       = termtext.MaxLine + 2   // bytes of the longest unit: a folded line and its end
+	shapeRest       = 500 * time.Millisecond // after which an unfinished line is shown
+	shapeStatus     = 5 * time.Second        // between two lines of progress after the head
+	shapeTextLimit  = 23 << 10               // JSON-encoded bytes of one piece: a wire line of 24 KiB less its envelope
+	shapeTailText   = 4 << 10                // bytes of Tail
+	shapeStatusText = 160                    // bytes of a program's line inside a line of progress
+)
+
+// shapeMode says what kind of client the output is shaped for.
+type shapeMode int
+
+const (
+	// shapeText is agent_message_chunk text: markdown, escape sequences removed.
+	shapeText shapeMode = iota
+	// shapeTerminal is deltas for _meta.terminal_output: colour, cursor and erase
+	// sequences stay.
+	shapeTerminal
+)
+
+type shaperConfig struct {
+	Mode  shapeMode
+	Plain bool // text without a code block around it
+	Full  bool // no budget: everything is shown
+	Quiet bool // nothing is shown; only Stats and Tail are of use
+
+	// LogPath says where the whole output is, "" or nil for nowhere. It is asked
+	// once, by Finish, when something was left out.
+	LogPath func() string
+
+	// Emit sends one update. It may block, which holds up the program, and is
+	// never called twice at a time. An error means that the client is gone:
+	// nothing more is shown. Once the shaper is abandoned, Emit has to return in
+	// the end; Wait waits for it.
+	Emit func(text string) error
+}
+
+// shapeStats says how much a program printed and how much of it was shown.
+type shapeStats struct {
+	Bytes     int64 // as printed
+	Lines     int64 // as printed, an unfinished last one included
+	Shown     int64 // bytes of text made of it, without code fences and notes
+	LeftOut   int64 // bytes as printed that were not shown
+	Truncated bool  // LeftOut > 0
+}
+
+// shapeSource is the text of a stream in units that are never split:
+// termtext.Lines or termtext.Stream.
+type shapeSource interface {
+	Next(p []byte) (unit []byte, n int)
+	Pending() []byte
+	MarkSent()
+	Break()
+	End() []byte
+}
+
+// shaper turns what one program prints into the updates that a client is shown.
+// Its methods may be called from any goroutine, Write from one at a time; all
+// but Abandon wait while Emit blocks, so Emit must call none of the others.
+type shaper struct {
+	cfg       shaperConfig
+	abandoned chan struct{}
+	abandon   sync.Once
+	ticks     sync.WaitGroup // the armed or running timer
+	emits     sync.WaitGroup // the call of Emit under way
+
+	mu       sync.Mutex
+	err      error // from Emit
+	stopped  bool  // no timer may be armed any more
+	finished bool
+	src      shapeSource
+	block    shapeBlock
+	last     shapeLast
+
+	bytes, newlines int64
+	taken           int64 // printed bytes that were put into block or dropped as controls
+	shown           int64 // bytes of text put into block
+	headEnd         int64 // printed bytes that the head covers, once it is full
+	headFull        bool
+	leftOut         int64
+
+	timer    *time.Timer
+	armedFor time.Time // zero when the timer is not armed
+	flushAt  time.Time // when the waiting batch may go; zero: none waits
+	restAt   time.Time // when the unfinished line is shown; zero: none waits
+	statusAt time.Time // when the next line of progress is due
+	lastSent time.Time
+	reported int64 // printed bytes at the last line of progress
+	onWire   int64 // printed bytes that updates already covered
+	wire     shapeFence
+	inFlight *shapeSend // abandoned before its end was known
+}
+
+func newShaper(cfg shaperConfig) *shaper {
+	s := &shaper{cfg: cfg, abandoned: make(chan struct{})}
+	s.src = s.newSource()
+	s.block = shapeBlock{terminal: cfg.Mode == shapeTerminal, plain: cfg.Plain, emit: s.send}
+	s.block.atStart = true
+	s.wire = s.block.shapeFence
+	return s
+}
+
+func (s *shaper) newSource() shapeSource {
+	if s.cfg.Mode == shapeTerminal {
+		return new(termtext.Stream)
+	}
+	return new(termtext.Lines)
+}
+
+// Write takes the next bytes that the program printed; p is not kept. It blocks
+// while Emit does, until Abandon.
+func (s *shaper) Write(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.finished || len(p) == 0 {
+		return
+	}
+	s.bytes += int64(len(p))
+	s.newlines += int64(bytes.Count(p, []byte{'\n'}))
+	s.last.write(p)
+	if !s.showing() || s.headFull {
+		return
+	}
+	s.show(p)
+	s.plan(time.Now())
+}
+
+// showing tells whether somebody still wants to see output.
+func (s *shaper) showing() bool {
+	return !s.cfg.Quiet && !s.stopped && s.err == nil && !s.isAbandoned()
+}
+
+// show puts p into updates until the head is full.
+func (s *shaper) show(p []byte) {
+	for s.showing() {
+		unit, n := s.src.Next(p)
+		p = p[n:]
+		if unit == nil {
+			return
+		}
+		s.put(unit)
+		s.taken = s.bytes - int64(len(p))
+		if !s.cfg.Full && s.shown > shapeHead-shapeUnit {
+			s.headFull, s.headEnd = true, s.taken
+			return
+		}
+	}
+}
+
+func (s *shaper) put(unit []byte) {
+	s.shown += int64(len(unit))
+	s.block.text(unit)
+}
+
+// putPending shows the unfinished line as it stands.
+func (s *shaper) putPending() {
+	if unit := s.src.Pending(); len(unit) > 0 {
+		s.put(unit)
+		s.src.MarkSent()
+	}
+}
+
+// Break shows what waits and closes the code block, so that an update of another
+// kind can follow. The text after it begins a new block. The error is Emit's.
+func (s *shaper) Break() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.showing() {
+		if !s.headFull {
+			s.putPending()
+			s.src.Break()
+		}
+		s.block.close()
+		s.block.flush()
+		s.restAt, s.flushAt = time.Time{}, time.Time{}
+	}
+	return s.err
+}
+
+// Finish ends the output and returns the updates that are still to be sent, in
+// order: what waits, and when something was left out, a line that says so and
+// the tail. It waits for an update under way. After Abandon, or when the client
+// is gone, it returns only what closes a code block that is open on the wire.
+// Stats and Tail go on working.
+func (s *shaper) Finish() (pieces []string) {
+	s.mu.Lock()
+	if s.finished {
+		s.mu.Unlock()
+		return nil
+	}
+	showing := s.showing()
+	s.finished = true
+	s.stop()
+	if !showing {
+		s.leftOut = s.bytes - s.onWire
+		s.toWire()
+	}
+	s.block.emit = func(text string) { pieces = append(pieces, text) }
+	if showing {
+		s.putRest()
+	}
+	s.block.close()
+	s.block.flush()
+	s.mu.Unlock()
+	s.ticks.Wait()
+	return pieces
+}
+
+// putRest shows what follows the head.
+func (s *shaper) putRest() {
+	if s.headFull {
+		tail := s.last.bytes()
+		if rest := s.bytes - s.headEnd; rest <= int64(len(tail)) {
+			tail = tail[int64(len(tail))-rest:]
+		} else {
+			tail = termtext.AlignStart(tail)
+			s.leftOut = rest - int64(len(tail))
+			s.block.note(s.leftOutNote())
+			s.src = s.newSource()
+		}
+		s.putAll(tail)
+	}
+	if unit := s.src.End(); len(unit) > 0 {
+		s.put(unit)
+	}
+}
+
+func (s *shaper) putAll(p []byte) {
+	for {
+		unit, n := s.src.Next(p)
+		if unit == nil {
+			return
+		}
+		s.put(unit)
+		p = p[n:]
+	}
+}
+
+// Stats counts what was printed so far; LeftOut and Truncated are known after
+// Finish.
+func (s *shaper) Stats() shapeStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := shapeStats{Bytes: s.bytes, Lines: s.newlines, Shown: s.shown, LeftOut: s.leftOut, Truncated: s.leftOut > 0}
+	if last := s.last.bytes(); len(last) > 0 && last[len(last)-1] != '\n' {
+		st.Lines++
+	}
+	return st
+}
+
+// Tail is the last n lines printed as plain text of at most 4 KiB, without code
+// fences, blank lines after it and a last line feed.
+func (s *shaper) Tail(n int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	raw := s.last.bytes()
+	if int64(len(raw)) < s.bytes {
+		raw = termtext.AlignStart(raw)
+	}
+	return termtext.LastLines(raw, n, shapeTailText)
+}

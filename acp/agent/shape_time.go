@@ -1,0 +1,167 @@
+package agent
+
+import "time"
+
+// shapeSend is one call of Emit.
+type shapeSend struct {
+	done  chan error
+	fence shapeFence // on the wire once the call succeeded
+	bytes int64
+}
+
+// send hands one update to Emit and waits for it, or for Abandon. Emit runs in a
+// goroutine of its own, because only so can Abandon free a program whose output
+// waits for a client that does not read.
+func (s *shaper) send(text string) {
+	if !s.showing() {
+		return
+	}
+	c := &shapeSend{done: make(chan error, 1), fence: s.block.shapeFence, bytes: s.taken}
+	s.emits.Go(func() { c.done <- s.cfg.Emit(text) })
+	select {
+	case err := <-c.done:
+		s.sent(c, err)
+	case <-s.abandoned:
+		s.inFlight = c
+	}
+	s.lastSent = time.Now()
+}
+
+func (s *shaper) sent(c *shapeSend, err error) {
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.wire, s.onWire = c.fence, c.bytes
+}
+
+// toWire throws away what was not sent and puts the block into the state that
+// the client has seen.
+func (s *shaper) toWire() {
+	if s.inFlight != nil {
+		select {
+		case err := <-s.inFlight.done:
+			s.sent(s.inFlight, err)
+		default:
+		}
+		s.inFlight = nil
+	}
+	s.block.drop()
+	s.block.shapeFence = s.wire
+}
+
+// plan says after a Write what is to happen when, and sends what is due.
+func (s *shaper) plan(now time.Time) {
+	s.restAt = time.Time{}
+	if pending := s.src.Pending(); len(pending) > 0 && !s.block.mayFence(pending) {
+		s.restAt = now.Add(shapeRest)
+	}
+	if s.headFull {
+		s.statusAt = now.Add(shapeStatus)
+	}
+	s.batch(now)
+	s.schedule(now)
+}
+
+// batch sends the waiting batch if the last update is long enough ago.
+func (s *shaper) batch(now time.Time) {
+	s.flushAt = time.Time{}
+	if s.block.empty() {
+		return
+	}
+	if now.Sub(s.lastSent) < shapeInterval {
+		s.flushAt = s.lastSent.Add(shapeInterval)
+		return
+	}
+	s.block.flush()
+}
+
+// status puts the line of progress that stands for output that is not shown.
+func (s *shaper) status(now time.Time) {
+	s.statusAt = now.Add(shapeStatus)
+	if s.bytes == s.reported {
+		return
+	}
+	s.reported = s.bytes
+	s.block.note(s.progressNote())
+	s.block.flush()
+}
+
+// tick does what is due; it may come early, when what it was armed for was put off.
+func (s *shaper) tick() {
+	defer s.ticks.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armedFor = time.Time{}
+	if !s.showing() {
+		return
+	}
+	now := time.Now()
+	if isDue(s.restAt, now) {
+		s.restAt = time.Time{}
+		s.putPending()
+		s.taken = s.bytes
+	}
+	if isDue(s.statusAt, now) {
+		s.status(now)
+	}
+	s.batch(now)
+	s.schedule(now)
+}
+
+func isDue(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
+
+// schedule arms the timer for what is due next.
+func (s *shaper) schedule(now time.Time) {
+	var due time.Time
+	for _, t := range []time.Time{s.flushAt, s.restAt, s.statusAt} {
+		if due.IsZero() || !t.IsZero() && t.Before(due) {
+			due = t
+		}
+	}
+	armed := !s.armedFor.IsZero() && !due.Before(s.armedFor)
+	if due.IsZero() || armed || !s.showing() {
+		return
+	}
+	s.armedFor = due
+	if s.timer == nil {
+		s.ticks.Add(1)
+		s.timer = time.AfterFunc(due.Sub(now), s.tick)
+	} else if !s.timer.Reset(due.Sub(now)) {
+		s.ticks.Add(1)
+	}
+}
+
+// stop disarms the timer for good; ticks.Wait then waits for a running one.
+func (s *shaper) stop() {
+	s.stopped = true
+	if s.timer != nil && s.timer.Stop() {
+		s.ticks.Done()
+	}
+}
+
+func (s *shaper) isAbandoned() bool {
+	select {
+	case <-s.abandoned:
+		return true
+	default:
+		return false
+	}
+}
+
+// Abandon stops showing at once, for a cancel while the client does not read:
+// a blocked Write, Break or Finish goes on, and what was not sent is dropped.
+// Output is still counted. It does not wait for an Emit that blocks.
+func (s *shaper) Abandon() {
+	s.abandon.Do(func() { close(s.abandoned) })
+	s.mu.Lock()
+	s.stop()
+	s.block.drop()
+	s.mu.Unlock()
+	s.ticks.Wait()
+}
+
+// Wait waits for a call of Emit that Abandon left behind. It may be called after
+// Finish or Abandon. Called between Abandon and Finish it makes sure that Finish
+// knows whether that last update arrived.
+func (s *shaper) Wait() { s.emits.Wait() }

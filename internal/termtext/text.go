@@ -1,0 +1,75 @@
+package termtext
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Clean is the whole of raw as Lines shows it.
+func Clean(raw []byte) []byte {
+	var l Lines
+	var out []byte
+	for {
+		line, n := l.Next(raw)
+		if line == nil {
+			return append(out, l.End()...)
+		}
+		out = append(out, line...)
+		raw = raw[n:]
+	}
+}
+
+// LastLines is the end of raw as plain text: at most n lines and limit bytes,
+// without blank lines after it and without a last line feed.
+func LastLines(raw []byte, n, limit int) string {
+	text := bytes.TrimRight(Clean(raw), " \t\n")
+	from := len(text)
+	for range n {
+		if from = bytes.LastIndexByte(text[:from], '\n'); from < 0 {
+			break
+		}
+	}
+	text = text[from+1:]
+	if over := len(text) - limit; over > 0 {
+		text = AlignStart(text[over:])
+	}
+	return string(text)
+}
+
+// AlignStart drops from the start of a piece cut out of a stream what belongs to
+// something that began before it: the rest of a line, if it ends within MaxLine
+// bytes and something follows it, else the rest of a rune.
+func AlignStart(p []byte) []byte {
+	if i := bytes.IndexByte(p[:min(len(p), MaxLine)], '\n'); i >= 0 && i+1 < len(p) {
+		return p[i+1:]
+	}
+	for i := 0; i < len(p) && i < utf8.UTFMax; i++ {
+		if utf8.RuneStart(p[i]) {
+			return p[i:]
+		}
+	}
+	return p
+}
+
+// JSONLen is the number of bytes that text takes inside a JSON string as
+// encoding/json writes it with SetEscapeHTML(false), quotes not counted.
+func JSONLen(text []byte) int {
+	n := len(text)
+	for i, c := range text {
+		switch {
+		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f':
+			n++
+		case c < ' ':
+			n += 5
+		case c == 0xe2 && isLineSeparator(text[i:]):
+			n += 3
+		}
+	}
+	return n
+}
+
+// isLineSeparator: U+2028 and U+2029 are escaped because JavaScript's source
+// text once could not hold them.
+func isLineSeparator(p []byte) bool {
+	return len(p) >= 3 && p[1] == 0x80 && p[2]&^1 == 0xa8
+}
