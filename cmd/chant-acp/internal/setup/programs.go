@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // emacsSnippet registers the agent with agent-shell as a configuration alist,
@@ -131,7 +132,7 @@ func escaped(s, numeric string) string {
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
-		case r < ' ' || r == 0x7f || r == 0xfffd && s[i] != 0xef:
+		case r < ' ' || r == 0x7f || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
 			fmt.Fprintf(&b, numeric, s[i])
 		default:
 			b.WriteRune(r)
