@@ -1,0 +1,176 @@
+package process
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	guardName   = "chant-acp-guard" // argv[0], for people who look at ps
+	guardVar    = "CHANT_ACP_GUARD"
+	stageLaunch = "launch"
+	stageWatch  = "watch"
+
+	// sweepGrace is what programs get between SIGTERM and SIGKILL when nobody is left to wait for them.
+	sweepGrace = 150 * time.Millisecond
+	// sweepPause lies between two looks; a process that executes a program at the moment of a look shows no environment.
+	sweepPause = 5 * time.Millisecond
+	// sweepLimit bounds the fight against what SIGKILL does not end.
+	sweepLimit = 10 * time.Second
+)
+
+// init catches the copies of the executable that are to be the guard, before any of the program's own code runs.
+func init() {
+	if len(os.Args) != 3 || os.Args[0] != guardName || os.Args[2] == "" || os.Getenv(guardVar) != os.Args[2] {
+		return
+	}
+	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
+	switch os.Args[1] {
+	case stageLaunch:
+		os.Exit(launchGuard(os.Args[2]))
+	case stageWatch:
+		w := newWard()
+		w.listen(0)
+		w.sweep()
+		os.Exit(0)
+	}
+	os.Exit(2)
+}
+
+// launchGuard starts the second stage, which inherits the ignored signals: there is no moment at which they would end it.
+func launchGuard(nonce string) int {
+	if _, err := startStage(stageWatch, nonce, []*os.File{os.Stdin, os.Stdout, os.Stderr}); err != nil {
+		_, _ = fmt.Fprint(os.Stdin, err) // the socket: the only way to our parent
+		return 1
+	}
+	return 0
+}
+
+// The messages to the guard, one packet each: a prefix of tokens, a group that lives, one that is gone, one that has time left.
+
+func prefixMessage(prefix string) string { return "token " + prefix }
+func enterMessage(id int, serial, start uint64) string {
+	return fmt.Sprintf("enter %d %d %d", id, serial, start)
+}
+func leaveMessage(id int) string { return "leave " + strconv.Itoa(id) }
+func handMessage(id int, owed time.Duration) string {
+	return fmt.Sprintf("hand %d %d", id, owed.Milliseconds())
+}
+
+// charge is one group that the guard answers for.
+type charge struct {
+	serial string
+	start  uint64    // of the leader
+	until  time.Time // of a group that was handed over: when its grace ends
+}
+
+// ward is all that the guard answers for.
+type ward struct {
+	prefix string
+	groups map[int]charge
+	scan   scanner
+}
+
+func newWard() *ward { return &ward{groups: make(map[int]charge)} }
+
+// listen takes messages until the other end closes, which is how the guard learns that the process is gone.
+func (w *ward) listen(conn int) {
+	buf, oob := make([]byte, 512), make([]byte, unix.CmsgSpace(4))
+	for {
+		var n, oobn int
+		_, err := retry(func() (int, error) {
+			var err error
+			n, oobn, _, _, err = unix.Recvmsg(conn, buf, oob, unix.MSG_CMSG_CLOEXEC)
+			return n, err
+		})
+		if err != nil || n == 0 {
+			return
+		}
+		swallow(oob[:oobn])
+		w.take(string(buf[:n]))
+	}
+}
+
+// swallow reads the output of a group that was handed over, so that it neither stops nor is ended by SIGPIPE.
+func swallow(oob []byte) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return
+	}
+	for _, m := range messages {
+		fds, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			f := os.NewFile(uintptr(fd), "output")
+			go func() { _, _ = io.Copy(io.Discard, f) }() // ends with the output or with the guard
+		}
+	}
+}
+
+// take takes in one message. What it does not understand it leaves alone; both ends are the same executable.
+func (w *ward) take(message string) {
+	verb, rest, _ := strings.Cut(message, " ")
+	fields := strings.Fields(rest)
+	if verb == "token" && len(fields) == 1 {
+		w.prefix = fields[0]
+		return
+	}
+	if len(fields) == 0 {
+		return
+	}
+	id, err := strconv.Atoi(fields[0])
+	if err != nil || id <= 1 {
+		return
+	}
+	switch {
+	case verb == "enter" && len(fields) == 3:
+		start, _ := strconv.ParseUint(fields[2], 10, 64)
+		w.groups[id] = charge{serial: fields[1], start: start}
+	case verb == "leave":
+		delete(w.groups, id)
+	case verb == "hand" && len(fields) == 2:
+		c, known := w.groups[id]
+		ms, err := strconv.Atoi(fields[1])
+		if known && err == nil {
+			c.until = time.Now().Add(time.Duration(ms) * time.Millisecond)
+			w.groups[id] = c
+		}
+	}
+}
+
+// sweep ends everything: SIGTERM, SIGKILL a moment later, until two looks in a row find nothing.
+func (w *ward) sweep() {
+	killAt := time.Now().Add(sweepGrace)
+	giveUp := w.lastUntil(killAt).Add(sweepLimit)
+	told := make(map[uint64]bool)
+	for clean := 0; clean < 2 && time.Now().Before(giveUp); {
+		due, later, wake := w.look()
+		until := time.Now().Add(sweepPause)
+		switch {
+		case len(due) > 0 && time.Now().Before(killAt):
+			w.ask(due, told)
+			until = killAt
+		case len(due) > 0:
+			w.kill(due)
+			until = until.Add(3 * sweepPause)
+		case len(later) > 0:
+			until = wake
+		}
+		clean++
+		if len(due)+len(later) > 0 {
+			clean = 0
+		}
+		wait(due, later, until)
+		due.release()
+		later.release()
+	}
+}

@@ -1,0 +1,222 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tellWait bounds one message to the guard. A guard that takes none for so long has been stopped.
+const tellWait = time.Second
+
+// keeper is our side of the guard: what it was told, to be told again to a new one if it dies.
+type keeper struct {
+	mu     sync.Mutex
+	conn   *os.File // our end of the socket; the guard acts when it closes
+	prefix string   // of the tokens of this process's programs
+	serial uint64
+	live   map[int]string // by group: the message that makes it known
+}
+
+var keep = keeper{live: make(map[int]string)}
+
+// ready makes sure that a guard listens, and returns the serial number for the next program.
+func (k *keeper) ready(ctx context.Context) (uint64, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.prefix == "" {
+		var random [16]byte
+		_, _ = rand.Read(random[:]) // never fails; crypto/rand ends the process instead
+		k.prefix = hex.EncodeToString(random[:])
+	}
+	if err := k.ensure(ctx); err != nil {
+		return 0, err
+	}
+	k.serial++
+	return k.serial, nil
+}
+
+// tell makes a group known to the guard. If that has died since ready, the next one is told.
+func (k *keeper) tell(ctx context.Context, id int, serial uint64) error {
+	leader, _ := readStat(id) // not reaped yet, so it is there
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	message := enterMessage(id, serial, leader.start)
+	k.live[id] = message
+	err := k.send(message, -1)
+	if errors.Is(err, unix.EPIPE) {
+		err = k.ensure(ctx)
+	}
+	if err != nil {
+		delete(k.live, id)
+	}
+	return err
+}
+
+// forget tells that nothing of the group is left.
+func (k *keeper) forget(id int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.live, id)
+	_ = k.send(leaveMessage(id), -1) // a guard that is gone needs not know
+}
+
+// hand leaves a group to the guard for a time, and with it the file that holds its output.
+func (k *keeper) hand(id int, owed time.Duration, file *os.File) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	rc, err := file.SyscallConn()
+	if err != nil {
+		return k.send(handMessage(id, owed), -1)
+	}
+	told := false
+	closed := rc.Control(func(fd uintptr) {
+		told, err = true, k.send(handMessage(id, owed), int(fd))
+	})
+	if !told && closed != nil { // the output has ended before the program
+		return k.send(handMessage(id, owed), -1)
+	}
+	return err
+}
+
+// ensure starts a guard if there is none, and tells it all that is known.
+func (k *keeper) ensure(ctx context.Context) error {
+	if k.conn != nil && listens(k.conn) {
+		return nil
+	}
+	if k.conn != nil {
+		k.conn.Close()
+		k.conn = nil
+	}
+	conn, err := startGuard(ctx)
+	if err != nil {
+		return fmt.Errorf("the guard, which ends programs when this process dies, can't be started; is /proc mounted? %w", err)
+	}
+	k.conn = conn
+	err = k.send(prefixMessage(k.prefix), -1)
+	for _, message := range k.live {
+		if err == nil {
+			err = k.send(message, -1)
+		}
+	}
+	return err
+}
+
+// listens is false when the other end of the socket is closed.
+func listens(conn *os.File) bool {
+	rc, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	open := false
+	err = rc.Control(func(fd uintptr) {
+		polls := []unix.PollFd{{Fd: int32(fd)}}
+		_, err := retry(func() (int, error) { return unix.Poll(polls, 0) })
+		open = err == nil && polls[0].Revents == 0
+	})
+	return err == nil && open
+}
+
+// send sends one message, with a descriptor where fd is not negative.
+func (k *keeper) send(message string, fd int) error {
+	if k.conn == nil {
+		return unix.EPIPE
+	}
+	rc, err := k.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if fd >= 0 {
+		rights = unix.UnixRights(fd)
+	}
+	_ = k.conn.SetWriteDeadline(time.Now().Add(tellWait))
+	waited := rc.Write(func(conn uintptr) bool {
+		_, err = retry(func() (int, error) {
+			return unix.SendmsgN(int(conn), []byte(message), rights, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		})
+		return err != unix.EAGAIN
+	})
+	if errors.Is(waited, os.ErrDeadlineExceeded) {
+		return errors.New("the guard, which ends programs when this process dies, takes no message; if its process is stopped, continue it or kill it")
+	}
+	return errors.Join(waited, err)
+}
+
+// startGuard starts a guard that is not our child: the first stage starts the second, in a session of its own, and ends.
+func startGuard(ctx context.Context) (*os.File, error) {
+	markCloseOnExec()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	_ = unix.SetNonblock(ends[0], true)
+	ours, theirs := os.NewFile(uintptr(ends[0]), "guard"), os.NewFile(uintptr(ends[1]), "guard")
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	defer null.Close()
+	var random [16]byte
+	_, _ = rand.Read(random[:])
+	nonce := hex.EncodeToString(random[:])
+	first, err := startStage(stageLaunch, nonce, []*os.File{theirs, null, null})
+	if err == nil {
+		err = awaitStage(ctx, first, ours)
+	}
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return ours, nil
+}
+
+// awaitStage waits until the first stage has started the second. What went wrong in it comes over the socket.
+func awaitStage(ctx context.Context, first *os.Process, conn *os.File) error {
+	unhook := context.AfterFunc(ctx, func() { _ = first.Kill() })
+	defer unhook()
+	state, err := first.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
+	case state.Success():
+		return nil
+	}
+	_ = conn.SetReadDeadline(time.Now())
+	reason := make([]byte, 512)
+	n, _ := readAvailable(conn, reason)
+	return fmt.Errorf("its first stage ended with %s: %s", state, reason[:n])
+}
+
+func readAvailable(conn *os.File, buf []byte) (n int, err error) {
+	rc, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	closed := rc.Control(func(fd uintptr) {
+		n, err = retry(func() (int, error) { return unix.Read(int(fd), buf) })
+	})
+	return max(n, 0), errors.Join(closed, err)
+}
+
+// startStage runs the executable of this process again as a stage of the guard.
+func startStage(stage, nonce string, stdio []*os.File) (*os.Process, error) {
+	return os.StartProcess("/proc/self/exe", []string{guardName, stage, nonce}, &os.ProcAttr{
+		Dir:   "/",
+		Env:   []string{guardVar + "=" + nonce, "GOMAXPROCS=1", "GOGC=20", "GOTRACEBACK=none"},
+		Files: stdio,
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+}

@@ -1,0 +1,278 @@
+package process
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// killWait is how long SIGKILL may take: a process in an uninterruptible call dies when the call returns, if ever.
+	killWait = time.Second
+	// leavingKillWait keeps LeavingGrace and the rest together under the time that clients give a process to leave.
+	leavingKillWait = 200 * time.Millisecond
+)
+
+// supervisor drives one program to its end. Everything in it belongs to one goroutine, which sends all signals and never waits
+// for the output while there may be one to send.
+type supervisor struct {
+	p     *Process
+	group group
+	ended <-chan struct{} // closed when the leader is a zombie; nil once it is reaped
+
+	members  members // of the last look: first the group's, and when it is gone the strays
+	stray    bool    // members are strays
+	gone     chan struct{}
+	quit     chan struct{}
+	limit    *time.Timer // Spec.Timeout
+	alarm    *time.Timer // the next rung: SIGKILL, handing over, giving up
+	began    time.Time   // when SIGTERM was sent
+	leaving  bool
+	cancels  int
+	killed   bool
+	counted  bool // strays are in exit.Leftovers
+	finished bool
+	lost     bool // the group is given up or handed over: something of it may still run
+	exit     Exit
+}
+
+func (p *Process) supervise(ended <-chan struct{}) {
+	s := &supervisor{p: p, group: group{id: p.PID()}, ended: ended, exit: Exit{Code: -1}}
+	s.limit, s.alarm = stopped(), stopped()
+	if p.spec.Timeout > 0 {
+		s.limit.Reset(p.spec.Timeout)
+	}
+	s.run()
+	s.limit.Stop()
+	s.alarm.Stop()
+	s.forgetMembers()
+	close(p.settled)
+	if !s.lost {
+		keep.forget(p.PID())
+	}
+	p.out.finish()
+	s.exit.HeldOutput = p.out.held && !s.lost
+	if s.exit.Err == nil {
+		s.exit.Err = p.out.err
+	}
+	p.exit = s.exit
+	close(p.done)
+}
+
+// stopped returns a timer that is not set.
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+func (s *supervisor) run() {
+	broken := (<-chan struct{})(s.p.out.broken)
+	for !s.finished {
+		select {
+		case <-s.ended:
+			s.reap()
+			s.look()
+		case <-s.gone:
+			s.look()
+		case why := <-s.p.orders:
+			s.stop(why)
+		case <-s.limit.C:
+			s.stop(TimedOut)
+		case <-broken:
+			broken = nil
+			s.stop(Aborted)
+		case <-s.alarm.C:
+			s.ring()
+		}
+	}
+}
+
+// reap takes the leader's status. From here on the group's number is pinned by its members alone.
+func (s *supervisor) reap() {
+	s.ended = nil
+	s.group.reaped = true
+	s.limit.Stop()
+	s.exit.Duration = time.Since(s.p.started)
+	state, err := s.p.os.Wait()
+	if err != nil {
+		s.exit.Err = fmt.Errorf("the end of %s (process %d) can't be read: %w", s.p.spec.Path, s.p.PID(), err)
+		return
+	}
+	s.exit.Code = state.ExitCode()
+	if status, ok := state.Sys().(unix.WaitStatus); ok && status.Signaled() {
+		s.exit.Code = 128 + int(status.Signal())
+		s.exit.Signal = unix.SignalName(status.Signal())
+	}
+}
+
+// look finds what is left, and sends it the signal of the rung that the ladder has reached. It finishes when nothing is left.
+func (s *supervisor) look() {
+	s.forgetMembers()
+	if !s.group.reaped {
+		return
+	}
+	s.members, s.stray = s.group.look(), false
+	first := s.began.IsZero()
+	if len(s.members) == 0 && s.exit.Cause != Finished {
+		s.members, s.stray = s.group.strays(s.p.token()), true
+	}
+	if len(s.members) == 0 {
+		s.finished = true
+		return
+	}
+	s.count(first)
+	switch {
+	case s.killed:
+		s.signal(unix.SIGKILL)
+	case first:
+		s.begin()
+	case s.stray:
+		s.members.signal(unix.SIGTERM, unix.SIGCONT)
+	}
+	s.watch()
+}
+
+// count adds what outlived the program: a group that was not told to end, and strays, which no signal to the group reached.
+func (s *supervisor) count(first bool) {
+	if first || s.stray && !s.counted {
+		s.exit.Leftovers += len(s.members)
+	}
+	s.counted = s.counted || s.stray
+}
+
+// watch lets the loop know when all members have ended.
+func (s *supervisor) watch() {
+	gone, quit, ms := make(chan struct{}), make(chan struct{}), s.members
+	s.gone, s.quit = gone, quit
+	go func() {
+		defer close(gone)
+		ms.await(time.Now().Add(24*time.Hour), quit)
+	}()
+}
+
+// forgetMembers ends the watch and lets go of the members.
+func (s *supervisor) forgetMembers() {
+	if s.gone != nil {
+		close(s.quit)
+		<-s.gone
+		s.gone, s.quit = nil, nil
+	}
+	s.members.release()
+	s.members = nil
+}
+
+// stop carries out one order. The first cause is the one that is reported.
+func (s *supervisor) stop(why Cause) {
+	if s.exit.Cause == Finished {
+		s.exit.Cause = why
+	}
+	if s.began.IsZero() {
+		s.begin()
+	}
+	switch {
+	case why == Leaving && !s.leaving:
+		s.leave()
+	case why == Cancelled:
+		s.cancels++
+		if s.cancels > 1 {
+			s.kill()
+		}
+	}
+}
+
+// begin is the first rung. A terminal's programs get SIGHUP as well, which an interactive shell obeys and SIGTERM it does not; SIGCONT lets
+// stopped processes obey.
+func (s *supervisor) begin() {
+	s.began = time.Now()
+	s.limit.Stop()
+	if s.p.spec.TTY {
+		s.signal(unix.SIGHUP)
+	}
+	s.signal(unix.SIGTERM, unix.SIGCONT)
+	s.alarm.Reset(s.grace())
+}
+
+func (s *supervisor) grace() time.Duration {
+	if s.p.spec.Grace > 0 {
+		return s.p.spec.Grace
+	}
+	return DefaultGrace
+}
+
+// leave shortens what is left of the ladder.
+func (s *supervisor) leave() {
+	s.leaving = true
+	if s.killed {
+		s.alarm.Reset(leavingKillWait)
+		return
+	}
+	s.alarm.Reset(min(LeavingGrace, time.Until(s.began.Add(s.grace()))))
+}
+
+// ring goes one rung up when the time of the present one is over.
+func (s *supervisor) ring() {
+	owed := time.Until(s.began.Add(s.grace()))
+	switch {
+	case s.killed:
+		s.giveUp()
+	case s.leaving && s.p.spec.Grace > LeavingGrace && owed > 0:
+		s.hand(owed)
+	default:
+		s.kill()
+	}
+}
+
+func (s *supervisor) kill() {
+	s.killed, s.exit.Killed = true, true
+	s.signal(unix.SIGKILL)
+	if s.leaving {
+		s.alarm.Reset(leavingKillWait)
+	} else {
+		s.alarm.Reset(killWait)
+	}
+}
+
+func (s *supervisor) signal(sigs ...unix.Signal) {
+	if s.stray {
+		s.members.signal(sigs...)
+		return
+	}
+	s.group.signal(sigs...)
+}
+
+// hand leaves the group to the guard for the rest of its grace, and its output too: a program that writes to a pipe without a reader is
+// ended by SIGPIPE.
+func (s *supervisor) hand(owed time.Duration) {
+	if err := keep.hand(s.p.PID(), owed, s.p.out.file); err != nil {
+		s.exit.Err = fmt.Errorf("%s (process %d) was to finish under the guard: %w", s.p.spec.Path, s.p.PID(), err)
+		s.kill()
+		return
+	}
+	s.exit.Handed = true
+	s.abandon()
+}
+
+// giveUp ends the wait for what SIGKILL does not end.
+func (s *supervisor) giveUp() {
+	if s.exit.Err == nil {
+		s.exit.Err = fmt.Errorf("processes of %s (group %d) are still there after SIGKILL; they are in an uninterruptible call or belong to another user: look at ps -o pid,stat,user,wchan:20,args -g %[2]d",
+			s.p.spec.Path, s.p.PID())
+	}
+	s.abandon()
+}
+
+// abandon ends supervision while something still runs.
+func (s *supervisor) abandon() {
+	s.lost, s.finished = true, true
+	if s.group.reaped {
+		return
+	}
+	s.exit.Duration = time.Since(s.p.started)
+	ended, leader := s.ended, s.p.os
+	go func() { // ends with the program, which nobody waits for any more; without it a zombie would stay
+		<-ended
+		_, _ = leader.Wait()
+	}()
+}
