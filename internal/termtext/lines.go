@@ -92,13 +92,12 @@ func (l *Lines) Break() {
 	l.line, l.sent, l.back = l.line[:0], 0, 0
 }
 
-// End ends the input and returns what is pending, without a line feed.
+// End ends the input and returns what is pending, without a line feed. A rune
+// that the end cut short is U+FFFD if the line has room for it, so that End
+// never returns more than one line.
 func (l *Lines) End() []byte {
 	l.reuse()
-	if t := l.dec.Flush(); t.Kind == Text {
-		l.erase()
-		l.line = append(l.line, t.Bytes...)
-	}
+	l.put(l.dec.Flush().Bytes)
 	return l.line
 }
 
@@ -117,6 +116,9 @@ func (l *Lines) end() []byte {
 // put adds the part of text that fits; full says that the line has to end first
 // for the rest.
 func (l *Lines) put(text []byte) (took int, full bool) {
+	if len(text) == 0 {
+		return 0, false
+	}
 	if l.back == wholeLine && l.sent > 0 {
 		l.line = l.line[:0]
 		return 0, true

@@ -24,12 +24,10 @@ func Clean(raw []byte) []byte {
 func LastLines(raw []byte, n, limit int) string {
 	text := bytes.TrimRight(Clean(raw), " \t\n")
 	from := len(text)
-	for range n {
-		if from = bytes.LastIndexByte(text[:from], '\n'); from < 0 {
-			break
-		}
+	for lines := 0; lines < n && from >= 0; lines++ {
+		from = bytes.LastIndexByte(text[:from], '\n')
 	}
-	text = text[from+1:]
+	text = text[min(from+1, len(text)):]
 	if over := len(text) - limit; over > 0 {
 		text = AlignStart(text[over:])
 	}
