@@ -1,0 +1,116 @@
+package command
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+)
+
+// An Effect says what running a command does to the world.
+type Effect string
+
+// The effects, from harmless to final.
+const (
+	Read    Effect = "read"
+	Write   Effect = "write"
+	Destroy Effect = "destroy"
+)
+
+// A Confirm says how a command is confirmed before it runs.
+type Confirm string
+
+// The ways to confirm: not at all; by asking a person through the client; by a
+// line that has to be typed.
+const (
+	ConfirmNone   Confirm = "none"
+	ConfirmAsk    Confirm = "ask"
+	ConfirmRetype Confirm = "retype"
+)
+
+// A Kind says where in the allow-list a command comes from.
+type Kind int
+
+// The sources of the allow-list.
+const (
+	KindBuiltin Kind = iota + 1 // ours; carried out by the agent
+	KindProject                 // the project's manifest
+	KindVerb                    // a verb of the chant program
+)
+
+func (k Kind) String() string {
+	switch k {
+	case KindBuiltin:
+		return "built in"
+	case KindProject:
+		return "project"
+	case KindVerb:
+		return "chant"
+	}
+	return "unknown"
+}
+
+// Defaults of the manifest keys timeout and grace.
+const (
+	DefaultTimeout = 30 * time.Minute
+	DefaultGrace   = 2 * time.Second
+)
+
+// An Invocation is a command that may run: everything about it is decided.
+// Treat it as read-only; slices may be shared with the registry.
+type Invocation struct {
+	Kind Kind
+	Name string // the allow-list's name, "db migrate"
+
+	// Line is the command line in normal form: the words quoted anew, without a
+	// leading "/" and, for all but chant's verbs, without a leading "chant".
+	// Parsing it again selects the same command.
+	Line  string
+	Words []string // the words of Line
+	Args  []string // the words after the name
+
+	// Argv is the program and its arguments; nil for a built-in. Argv[0] is a
+	// bare name to look up on PATH, or an absolute path.
+	Argv []string
+	Dir  string   // absolute; the folder to run in
+	Env  []string // K=V, sorted by name, to add to the inherited environment
+
+	Effect  Effect
+	Confirm Confirm
+	Timeout time.Duration // end the program's process group after this
+	Grace   time.Duration // how long the group may take to end
+	TTY     bool          // give the program a terminal of its own
+	Success []int         // exit codes that count as success
+
+	// Environment is the environment in force, also in Env as CHANT_ENV; "" for
+	// none. Protected says that the manifest protects it, in which case the
+	// line itself names it.
+	Environment string
+	Protected   bool
+
+	// Notice is something a person should know before the command runs; "" for
+	// nothing.
+	Notice string
+
+	manifest string // digest of the manifest
+}
+
+// Digest identifies what would run: a SHA-256, in hex, over the resolved argv,
+// the directory, the variables and the manifest. Each part carries its length,
+// so that no two different invocations write the same bytes.
+func (i *Invocation) Digest() string {
+	var b []byte
+	list := func(items ...string) {
+		b = binary.AppendUvarint(b, uint64(len(items)))
+		for _, s := range items {
+			b = binary.AppendUvarint(b, uint64(len(s)))
+			b = append(b, s...)
+		}
+	}
+	list(i.Argv...)
+	list(i.Dir)
+	list(i.Env...)
+	list(i.manifest)
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

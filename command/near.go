@@ -1,0 +1,84 @@
+package command
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// maxNear is the longest name that is compared letter by letter. No name of an
+// allow-list is longer, and a longer word is no misspelling of one.
+const maxNear = 64
+
+// letters is a set of the bytes of a name, folded to 64 bits. Each edit changes
+// it by at most two bits, so far-off names are told apart without comparing
+// them.
+func letters(s string) uint64 {
+	var set uint64
+	for i := 0; i < len(s); i++ {
+		set |= 1 << (s[i] & 63)
+	}
+	return set
+}
+
+func mayBeNear(a, b uint64, limit int) bool {
+	return bits.OnesCount64(a^b) <= 2*limit
+}
+
+// editLimit is how many slips of the finger a word of this length may hold and
+// still be taken for another one.
+func editLimit(word string) int {
+	switch n := len(word); {
+	case n <= 3:
+		return 1
+	case n <= 8:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// distance is the number of insertions, deletions, substitutions and swaps of
+// neighbours between a and b (optimal string alignment), or limit+1 when it is
+// more than limit.
+func distance(a, b string, limit int) int {
+	if d := len(a) - len(b); d > limit || -d > limit || len(a) > maxNear || len(b) > maxNear {
+		return limit + 1
+	}
+	var rows [3][maxNear + 1]int
+	before, above, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
+		above[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			d := min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, before[j-2]+1)
+			}
+			row[j] = d
+			least = min(least, d)
+		}
+		if least > limit {
+			return limit + 1
+		}
+		before, above, row = above, row, before
+	}
+	return min(above[len(b)], limit+1)
+}
+
+// nearest returns the known word that word was most likely meant to be, or "".
+func nearest(word string, known []string) string {
+	best, bestDistance := "", editLimit(word)+1
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), k, bestDistance-1); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}

@@ -1,0 +1,221 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// RegistryOptions say what a [Registry] is made of.
+type RegistryOptions struct {
+	Root     string    // the project root, absolute
+	Manifest *Manifest // nil when there is none, or it is broken
+	Chant    string    // absolute path of a chant program; "" for none
+	Builtins []Builtin // nil for DefaultBuiltins
+}
+
+// ParseOptions are what a session adds to a line.
+type ParseOptions struct {
+	Environment string // the session's environment; "" for none
+}
+
+// A Registry is the allow-list: the built-in commands, then the manifest's, then
+// chant's verbs. It is safe for concurrent use.
+type Registry struct {
+	root     string
+	chant    string
+	manifest *Manifest
+	own      map[string][]*entry // built-ins and project commands by first word, longest first
+	ordered  []*entry            // the same, in order
+	verbs    func() map[string][]*entry
+	names    func() []candidate
+}
+
+// An entry is one command of the allow-list.
+type entry struct {
+	kind      Kind
+	name      string
+	words     []string
+	signature string
+	summary   string
+	effect    Effect
+	builtin   *Builtin
+	spec      *spec
+	verb      *verb
+}
+
+// NewRegistry builds the allow-list.
+func NewRegistry(o RegistryOptions) *Registry {
+	r := &Registry{root: o.Root, chant: o.Chant, manifest: o.Manifest, own: make(map[string][]*entry)}
+	builtins := o.Builtins
+	if builtins == nil {
+		builtins = DefaultBuiltins()
+	}
+	for _, b := range builtins {
+		r.add(&entry{kind: KindBuiltin, name: b.Name, words: strings.Fields(b.Name), signature: b.Signature, summary: b.Summary, effect: b.Effect, builtin: &b})
+	}
+	if o.Manifest != nil {
+		for _, s := range o.Manifest.commands {
+			r.add(&entry{kind: KindProject, name: s.name, words: s.words, signature: s.signature(), summary: s.summary, effect: s.effect, spec: s})
+		}
+	}
+	for _, list := range r.own {
+		longestFirst(list)
+	}
+	r.verbs = sync.OnceValue(r.loadVerbs)
+	r.names = sync.OnceValue(r.loadNames)
+	return r
+}
+
+func (r *Registry) add(e *entry) {
+	r.own[e.words[0]] = append(r.own[e.words[0]], e)
+	r.ordered = append(r.ordered, e)
+}
+
+func longestFirst(list []*entry) {
+	slices.SortStableFunc(list, func(a, b *entry) int { return len(b.words) - len(a.words) })
+}
+
+// loadVerbs indexes chant's verbs, which only a registry with a chant program
+// has.
+func (r *Registry) loadVerbs() map[string][]*entry {
+	index := make(map[string][]*entry)
+	if r.chant == "" {
+		return index
+	}
+	for _, e := range verbEntries() {
+		index[e.words[0]] = append(index[e.words[0]], e)
+	}
+	index["lc"] = index["lifecycle"]
+	for _, list := range index {
+		longestFirst(list)
+	}
+	return index
+}
+
+// all lists the allow-list in order: built-ins, project, chant.
+func (r *Registry) all() []*entry {
+	list := slices.Clone(r.ordered)
+	if r.chant == "" {
+		return list
+	}
+	for _, e := range verbEntries() {
+		if !r.hidden(e) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// hidden says whether a verb can only be reached some other way than by its
+// name: behind a built-in or a command of the project.
+func (r *Registry) hidden(e *entry) bool {
+	if reserved(e.words[0]) {
+		return e.name != "run"
+	}
+	return slices.ContainsFunc(r.own[e.words[0]], func(o *entry) bool { return o.name == e.name })
+}
+
+// longest finds the entry with the longest name that the words begin with. The
+// first words are known to match.
+func longest(list []*entry, words []string) *entry {
+	for _, e := range list {
+		if len(e.words) <= len(words) && slices.Equal(e.words[1:], words[1:len(e.words)]) {
+			return e
+		}
+	}
+	return nil
+}
+
+// lookup selects the entry for the words of a line; chant says that the word
+// chant led them.
+func (r *Registry) lookup(words []string, chant bool) *entry {
+	first := words[0]
+	if r.chant != "" && (first == "run" && runsComponents(words) || chant && yields(first)) {
+		if e := longest(r.verbs()[first], words); e != nil {
+			return e
+		}
+	}
+	best := longest(r.own[first], words)
+	if r.chant != "" && !reserved(first) {
+		if v := longest(r.verbs()[first], words); v != nil && (best == nil || len(v.words) > len(best.words)) {
+			return v
+		}
+	}
+	return best
+}
+
+// yields says whether a built-in gives way to chant's verb of the same name
+// where the line begins with the word chant.
+func yields(first string) bool {
+	switch first {
+	case "help", "explain", "ops", "history":
+		return true
+	}
+	return false
+}
+
+// runsComponents says whether a line that begins with run has the flag that
+// makes it chant's.
+func runsComponents(words []string) bool {
+	return slices.ContainsFunc(words[1:], func(w string) bool {
+		return w == "--components" || strings.HasPrefix(w, "--components=")
+	})
+}
+
+// strip takes a leading "/" off the first word and then a leading word chant.
+func strip(words []string) (rest []string, chant bool) {
+	if len(words) == 0 {
+		return nil, false
+	}
+	if first, ok := strings.CutPrefix(words[0], "/"); ok && first != "" {
+		words = append([]string{first}, words[1:]...)
+	}
+	if words[0] == "chant" {
+		return words[1:], true
+	}
+	return words, false
+}
+
+// Parse selects the command that the words name and checks their arguments. Its
+// errors are *[Refusal].
+func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
+	for _, w := range words {
+		if _, what := illegal(w); what != "" {
+			return nil, &Refusal{Reason: "the argument " + show(w) + " holds " + what + "; remove it"}
+		}
+	}
+	words, chant := strip(words)
+	if len(words) == 0 {
+		return nil, &Refusal{Reason: "this names no command"}
+	}
+	e := r.lookup(words, chant)
+	if e == nil {
+		return nil, r.unknown(words)
+	}
+	inv := &Invocation{
+		Kind: e.kind, Name: e.name, Words: words, Args: words[len(e.words):],
+		Effect: e.effect, Confirm: ConfirmNone, Dir: r.root,
+		Timeout: DefaultTimeout, Grace: DefaultGrace, Success: []int{0},
+		manifest: r.manifest.Digest(),
+	}
+	var refusal *Refusal
+	switch e.kind {
+	case KindBuiltin:
+		if reason := e.builtin.checkArgs(inv.Args); reason != "" {
+			refusal = e.refuse(reason)
+		}
+	case KindProject:
+		refusal = r.project(e, inv, o)
+	case KindVerb:
+		if chant {
+			inv.Words = append([]string{"chant"}, words...)
+		}
+		refusal = r.verb(e, inv, words, o)
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
+	inv.Line = Quote(inv.Words)
+	return inv, nil
+}

@@ -1,0 +1,3 @@
+package command
+
+func warnings(m *Manifest) []Diagnostic { return nil }

@@ -1,0 +1,275 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A decoder reads a manifest from YAML nodes, which know their line and column,
+// and collects what is wrong instead of stopping at it.
+type decoder struct {
+	file  string
+	found []Diagnostic
+}
+
+func (d *decoder) at(line, column int, format string, args ...any) {
+	d.found = append(d.found, Diagnostic{d.file, max(line, 1), max(column, 1), fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) bad(n *yaml.Node, format string, args ...any) {
+	d.at(n.Line, n.Column, format, args...)
+}
+
+// parse reads the one document of the file and returns its root, or nil.
+func (d *decoder) parse(data []byte) *yaml.Node {
+	if i, what := invalidText(data); what != "" {
+		line, column := position(data, i)
+		d.at(line, column, "the manifest holds %s; save it as UTF-8 text", what)
+		return nil
+	}
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		d.at(1, 1, "the manifest is empty; it needs at least: version: 1")
+		return nil
+	case err != nil:
+		d.syntax(err)
+		return nil
+	}
+	switch err := dec.Decode(&more); {
+	case err == nil:
+		d.bad(&more, "a second document begins here; a manifest is one document, so remove the --- line")
+		return nil
+	case !errors.Is(err, io.EOF):
+		d.syntax(err)
+		return nil
+	}
+	if len(doc.Content) == 0 {
+		d.at(1, 1, "the manifest is empty; it needs at least: version: 1")
+		return nil
+	}
+	if !d.plain(doc.Content[0]) {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// invalidText finds the first byte that is not UTF-8, or a NUL.
+func invalidText(data []byte) (int, string) {
+	if i := bytes.IndexByte(data, 0); i >= 0 && utf8.Valid(data[:i]) {
+		return i, "a NUL byte"
+	}
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i, fmt.Sprintf("a byte that is not UTF-8 (0x%02x)", data[i])
+		}
+		i += n
+	}
+	return 0, ""
+}
+
+// position turns an offset into a line and a column.
+func position(data []byte, offset int) (line, column int) {
+	before := data[:offset]
+	line = 1 + bytes.Count(before, []byte("\n"))
+	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+}
+
+// syntax reports an error of the YAML reader, which knows the line at best.
+func (d *decoder) syntax(err error) {
+	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if after, ok := strings.CutPrefix(message, "line "); ok {
+		if number, text, ok := strings.Cut(after, ": "); ok {
+			if n, err := strconv.Atoi(number); err == nil {
+				line, message = n, text
+			}
+		}
+	}
+	d.at(line, 1, "this is not valid YAML: %s", message)
+}
+
+// plain refuses what makes the same text mean something else elsewhere:
+// anchors, aliases, merge keys and tags of other schemas. Refusing aliases also
+// keeps a small file from standing for a huge one.
+func (d *decoder) plain(n *yaml.Node) bool {
+	ok := true
+	switch {
+	case n.Kind == yaml.AliasNode:
+		d.bad(n, "aliases (*%s) are not supported here; write the value out", n.Value)
+		return false
+	case n.Anchor != "":
+		d.bad(n, "anchors (&%s) are not supported here; write the value out where it is needed", n.Anchor)
+		ok = false
+	case n.Tag == "!!merge":
+		d.bad(n, "merge keys (<<) are not supported here; write the keys out")
+		ok = false
+	case n.Style&yaml.TaggedStyle != 0:
+		d.bad(n, "tags (%s) are not supported here; remove the tag", n.Tag)
+		ok = false
+	}
+	for _, c := range n.Content {
+		if !d.plain(c) {
+			ok = false
+		}
+	}
+	return ok
+}
+
+// kindOf names what a node is, for messages.
+func kindOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null":
+		return "empty"
+	case n.Tag == "!!str":
+		return "text"
+	case n.Tag == "!!bool":
+		return "true or false"
+	case n.Tag == "!!int", n.Tag == "!!float":
+		return "a number"
+	}
+	return "something else"
+}
+
+// A field is one key of a mapping and its value.
+type field struct {
+	name       string
+	key, value *yaml.Node
+}
+
+// fields reads a mapping with unique keys. what names it in messages; known, if
+// not nil, are the keys it may have.
+func (d *decoder) fields(n *yaml.Node, what string, known []string) []field {
+	if n.Kind != yaml.MappingNode {
+		d.bad(n, "%s must be a mapping (key: value), and is %s", what, kindOf(n))
+		return nil
+	}
+	var list []field
+	seen := make(map[string]int, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		name, ok := d.text(k, "a key of "+what)
+		if !ok {
+			continue
+		}
+		if line := seen[name]; line > 0 {
+			d.bad(k, "%q stands twice in %s, first in line %d; remove one of them", name, what, line)
+			continue
+		}
+		seen[name] = k.Line
+		if known != nil && !slices.Contains(known, name) {
+			d.unknownKey(k, name, what, known)
+			continue
+		}
+		list = append(list, field{name, k, v})
+	}
+	return list
+}
+
+func (d *decoder) unknownKey(k *yaml.Node, name, what string, known []string) {
+	if meant := nearest(name, known); meant != "" {
+		d.bad(k, "%s has no key %q; did you mean %q?", what, name, meant)
+		return
+	}
+	d.bad(k, "%s has no key %q; it may have: %s", what, name, strings.Join(known, ", "))
+}
+
+// text reads a scalar as it is written: 1.10 stays 1.10.
+func (d *decoder) text(n *yaml.Node, what string) (string, bool) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		d.bad(n, "%s must be text, and is %s", what, kindOf(n))
+		return "", false
+	}
+	if _, found := illegal(n.Value); found != "" {
+		d.bad(n, "%s holds %s; remove it", what, found)
+		return "", false
+	}
+	return n.Value, true
+}
+
+// texts reads a list of scalars.
+func (d *decoder) texts(n *yaml.Node, what string) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		d.bad(n, "%s must be a list, and is %s", what, kindOf(n))
+		return nil
+	}
+	var list []*yaml.Node
+	for _, c := range n.Content {
+		if _, ok := d.text(c, "each element of "+what); ok {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (d *decoder) boolean(n *yaml.Node, what string) bool {
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
+		d.bad(n, "%s must be true or false, and is %s", what, kindOf(n))
+		return false
+	}
+	return strings.EqualFold(n.Value, "true")
+}
+
+// integer reads a decimal number between least and most.
+func (d *decoder) integer(n *yaml.Node, what string, least, most int) (int, bool) {
+	v, err := strconv.Atoi(n.Value)
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!int" || err != nil:
+		d.bad(n, "%s must be a whole number, and is %s", what, kindOf(n))
+		return 0, false
+	case v < least || v > most:
+		d.bad(n, "%s must be from %d to %d, and is %d", what, least, most, v)
+		return 0, false
+	}
+	return v, true
+}
+
+// duration reads a duration up to most; zero is taken only where least is.
+func (d *decoder) duration(n *yaml.Node, what string, least, most time.Duration) (time.Duration, bool) {
+	v, err := time.ParseDuration(n.Value)
+	switch {
+	case n.Kind != yaml.ScalarNode || err != nil:
+		d.bad(n, "%s must be a duration such as 90s, 10m or 1h30m", what)
+		return 0, false
+	case v < least || v > most:
+		d.bad(n, "%s must be from %s to %s, and is %s", what, shortDuration(least), shortDuration(most), n.Value)
+		return 0, false
+	}
+	return v, true
+}
+
+// shortDuration writes 30m0s as 30m.
+func shortDuration(v time.Duration) string {
+	s := v.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// oneOf reads one of a few words.
+func (d *decoder) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
+	s, ok := d.text(n, what)
+	if ok && !slices.Contains(words, s) {
+		d.bad(n, "%s must be one of %s, and is %q", what, strings.Join(words, ", "), s)
+		return "", false
+	}
+	return s, ok
+}
