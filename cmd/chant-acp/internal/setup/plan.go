@@ -87,6 +87,11 @@ func (e entry) others(set ...string) []string {
 	return names
 }
 
+// source is a value as the file has it, cut where it is too long to read.
+func (d *document) source(v *hujson.Value) string {
+	return cut(string(d.body[v.StartOffset:v.EndOffset]))
+}
+
 // text is v's text where it is a string.
 func text(v *hujson.Value) (string, bool) {
 	lit, ok := v.Value.(hujson.Literal)
@@ -185,7 +190,7 @@ func (p *plan) updateArgv(e entry, v *hujson.Value) error {
 	if err != nil {
 		return err
 	}
-	p.step(fmt.Sprintf("set its program, which was %s", program.Value), out)
+	p.step("set its program, which was "+e.source(program), out)
 	return nil
 }
 
@@ -208,8 +213,7 @@ func (p *plan) setString(key, want string) error {
 	if s, ok := text(at.value); ok && s == want {
 		return nil
 	}
-	was := d.body[at.value.StartOffset:at.value.EndOffset]
-	return p.set(fmt.Sprintf("set its %s, which was %s", key, was), p.below(key), want)
+	return p.set(fmt.Sprintf("set its %s, which was %s", key, d.source(at.value)), p.below(key), want)
 }
 
 func (p *plan) set(what string, keys []string, v any) error {
