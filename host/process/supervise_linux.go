@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -101,7 +102,7 @@ func (s *supervisor) reap() {
 		return
 	}
 	s.exit.Code = state.ExitCode()
-	if status, ok := state.Sys().(unix.WaitStatus); ok && status.Signaled() {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		s.exit.Code = 128 + int(status.Signal())
 		s.exit.Signal = unix.SignalName(status.Signal())
 	}

@@ -1,0 +1,159 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// agentVar makes the test binary start the programs named in it, one shell script a line, and wait for ever.
+const agentVar = "PROCESS_TEST_AGENT"
+
+// treeVar marks all processes of one test, so that its survivors can be found.
+const treeVar = "PROCESS_TEST_TREE"
+
+func TestMain(m *testing.M) {
+	if scripts := os.Getenv(agentVar); scripts != "" {
+		runAgent(scripts)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// runAgent is the process that tests kill. It never ends by itself.
+func runAgent(scripts string) {
+	var all sync.WaitGroup
+	for script := range strings.Lines(scripts) {
+		script, tty := strings.CutPrefix(strings.TrimSpace(script), "tty:")
+		script, graceful := strings.CutPrefix(script, "grace:")
+		spec := shell(script)
+		spec.TTY = tty
+		if graceful {
+			spec.Grace = time.Minute
+		}
+		spec.Output = func(p []byte) { _, _ = os.Stdout.Write(p) }
+		p, err := Start(context.Background(), spec)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		all.Go(func() { p.Wait() })
+		if graceful {
+			all.Go(func() {
+				_, _ = io.Copy(io.Discard, os.Stdin)
+				p.Stop(Leaving)
+				fmt.Printf("handed %t\n", p.Wait().Handed)
+			})
+		}
+	}
+	all.Wait()
+	os.Exit(0)
+}
+
+func shell(script string) Spec {
+	return Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Dir: "/", Env: os.Environ()}
+}
+
+// printed collects what a program prints and lets a test wait for a part of it.
+type printed struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	wants map[string]chan struct{}
+}
+
+func (p *printed) take(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.Write(b)
+	for want, ch := range p.wants {
+		if strings.Contains(p.text.String(), want) {
+			close(ch)
+			delete(p.wants, want)
+		}
+	}
+}
+
+func (p *printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+// await waits until want was printed.
+func (p *printed) await(t *testing.T, want string) {
+	t.Helper()
+	ch := make(chan struct{})
+	p.mu.Lock()
+	if p.wants == nil {
+		p.wants = make(map[string]chan struct{})
+	}
+	p.wants[want] = ch
+	p.mu.Unlock()
+	p.take(nil)
+	select {
+	case <-ch:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%q was not printed; there is %q", want, p)
+	}
+}
+
+// launch starts a program and collects its output.
+func launch(t *testing.T, spec Spec) (*Process, *printed) {
+	t.Helper()
+	out := new(printed)
+	if spec.Output == nil {
+		spec.Output = out.take
+	}
+	p, err := Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, out
+}
+
+// tree returns an environment entry that marks the processes of one test.
+func tree(t *testing.T) string { return treeVar + "=" + t.Name() + "-" + fmt.Sprint(os.Getpid()) }
+
+// alive returns the live processes that carry the mark, held.
+func alive(mark string) members {
+	var s scanner
+	var found members
+	s.each(func(pid, _ int) {
+		buf := make([]byte, 128<<10)
+		marked := func() bool {
+			n := readProc(pid, "environ", buf)
+			return bytes.Contains(buf[:n], []byte(mark+"\x00"))
+		}
+		if !marked() {
+			return
+		}
+		if m, ok := hold(pid, marked); ok {
+			found = append(found, m)
+		}
+	})
+	return found
+}
+
+// awaitNone waits until no process carries the mark.
+func awaitNone(t *testing.T, mark string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		left := alive(mark)
+		if len(left) == 0 {
+			return
+		}
+		left.await(deadline, nil)
+		left.release()
+		if time.Now().After(deadline) {
+			t.Fatalf("%d processes are left", len(left))
+		}
+	}
+}
