@@ -1,0 +1,128 @@
+package acp
+
+import (
+	"encoding/json"
+)
+
+// Meta is the free-form _meta object that every type may carry (spec,
+// "Extensibility"). Keys are by domain.
+type Meta map[string]any
+
+// Types of a ContentBlock.
+const (
+	ContentText         = "text"
+	ContentImage        = "image"
+	ContentAudio        = "audio"
+	ContentResourceLink = "resource_link"
+	ContentResource     = "resource"
+)
+
+// ContentBlock is one piece of a prompt or a message (schema type
+// ContentBlock, a union told apart by Type). Only the fields of its type are
+// meaningful.
+type ContentBlock struct {
+	Type string
+
+	Text     string            // text
+	Data     string            // image, audio: base64
+	MimeType string            // image, audio, resource_link
+	URI      string            // resource_link; image: where it came from
+	Name     string            // resource_link
+	Title    string            // resource_link
+	Resource *EmbeddedResource // resource
+
+	Meta Meta
+}
+
+// EmbeddedResource is the contents of a resource sent along (schema type
+// EmbeddedResourceResource): Text, or Blob in base64.
+type EmbeddedResource struct {
+	URI      string  `json:"uri"`
+	MimeType string  `json:"mimeType,omitempty"`
+	Text     *string `json:"text,omitempty"`
+	Blob     *string `json:"blob,omitempty"`
+}
+
+// Text makes a text block.
+func Text(s string) ContentBlock { return ContentBlock{Type: ContentText, Text: s} }
+
+// ResourceLink makes a link to a resource, most often a file: URI.
+func ResourceLink(name, uri string) ContentBlock {
+	return ContentBlock{Type: ContentResourceLink, Name: name, URI: uri}
+}
+
+// MarshalJSON writes the fields of the block's type.
+func (b ContentBlock) MarshalJSON() ([]byte, error) {
+	var v any
+	switch b.Type {
+	case ContentImage, ContentAudio:
+		v = struct {
+			Data     string `json:"data"`
+			MimeType string `json:"mimeType"`
+			URI      string `json:"uri,omitempty"`
+			Meta     Meta   `json:"_meta,omitempty"`
+		}{b.Data, b.MimeType, b.URI, b.Meta}
+	case ContentResourceLink:
+		v = struct {
+			Name     string `json:"name"`
+			URI      string `json:"uri"`
+			Title    string `json:"title,omitempty"`
+			MimeType string `json:"mimeType,omitempty"`
+			Meta     Meta   `json:"_meta,omitempty"`
+		}{b.Name, b.URI, b.Title, b.MimeType, b.Meta}
+	case ContentResource:
+		v = struct {
+			Resource *EmbeddedResource `json:"resource"`
+			Meta     Meta              `json:"_meta,omitempty"`
+		}{b.Resource, b.Meta}
+	default:
+		v = struct {
+			Text string `json:"text"`
+			Meta Meta   `json:"_meta,omitempty"`
+		}{b.Text, b.Meta}
+		b.Type = ContentText
+	}
+	return encodeTagged("type", b.Type, v)
+}
+
+// UnmarshalJSON reads a block strictly: a type that version 1 does not know, or
+// a missing field of the type, is an *Error with code -32602.
+func (b *ContentBlock) UnmarshalJSON(raw []byte) error {
+	return b.decode(raw, "content")
+}
+
+func (b *ContentBlock) decode(raw json.RawMessage, path string) error {
+	o := readObject(raw, path)
+	*b = ContentBlock{Type: o.string("type"), Meta: o.meta()}
+	switch b.Type {
+	case ContentText:
+		b.Text = o.string("text")
+	case ContentImage, ContentAudio:
+		b.Data, b.MimeType, b.URI = o.string("data"), o.string("mimeType"), o.optString("uri")
+	case ContentResourceLink:
+		b.Name, b.URI = o.string("name"), o.string("uri")
+		b.Title, b.MimeType = o.optString("title"), o.optString("mimeType")
+	case ContentResource:
+		r, _ := o.get("resource")
+		b.Resource = decodeResource(o, r)
+	default:
+		o.fail("type", "is %q: protocol version 1 knows text, image, audio, resource_link and resource", b.Type)
+	}
+	return o.done()
+}
+
+func decodeResource(o *object, raw json.RawMessage) *EmbeddedResource {
+	r := readObject(raw, o.at("resource"))
+	res := &EmbeddedResource{URI: r.string("uri"), MimeType: r.optString("mimeType")}
+	if _, ok := r.get("text"); ok {
+		s := r.string("text")
+		res.Text = &s
+	} else {
+		s := r.string("blob")
+		res.Blob = &s
+	}
+	if o.err == nil {
+		o.err = r.err
+	}
+	return res
+}

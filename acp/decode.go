@@ -1,0 +1,134 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// object reads the members of one JSON object by their exact names.
+// encoding/json matches names without regard to case, so that "CWD" would fill
+// cwd; a map does not. The first thing wrong is kept in err and names its path.
+type object struct {
+	members map[string]json.RawMessage
+	path    string
+	err     *Error
+}
+
+// readObject starts reading raw. What is not an object is an error at path.
+func readObject(raw json.RawMessage, path string) *object {
+	o := &object{path: path}
+	if len(raw) == 0 {
+		o.fail("", "is missing: it must be an object")
+		return o
+	}
+	if raw[0] != '{' || json.Unmarshal(raw, &o.members) != nil {
+		o.fail("", "must be an object")
+	}
+	return o
+}
+
+// fail records the first problem, at member key ("" for the object itself).
+func (o *object) fail(key, format string, args ...any) {
+	if o.err != nil {
+		return
+	}
+	at := o.at(key)
+	o.err = Errorf(CodeInvalidParams, at+" "+format, args...).With("path", at)
+}
+
+func (o *object) at(key string) string {
+	if key == "" {
+		return o.path
+	}
+	return strings.TrimPrefix(o.path+"."+key, ".")
+}
+
+// done returns the first problem as an error.
+func (o *object) done() error {
+	if o.err == nil {
+		return nil
+	}
+	return o.err
+}
+
+// get returns a member that is there and not null.
+func (o *object) get(key string) (json.RawMessage, bool) {
+	v, ok := o.members[key]
+	return v, ok && string(v) != "null"
+}
+
+// string reads a required string.
+func (o *object) string(key string) string {
+	v, ok := o.members[key]
+	if !ok {
+		o.fail(key, "is missing: it must be a string")
+		return ""
+	}
+	if v[0] != '"' {
+		o.fail(key, "must be a string")
+		return ""
+	}
+	return unquote(v)
+}
+
+// optString reads a string that may be absent or null.
+func (o *object) optString(key string) string {
+	if _, ok := o.get(key); !ok {
+		return ""
+	}
+	return o.string(key)
+}
+
+// list reads the items of an array; null counts as empty, absent only where
+// the member is optional.
+func (o *object) list(key string, required bool) []json.RawMessage {
+	v, ok := o.members[key]
+	if !ok {
+		if required {
+			o.fail(key, "is missing: it must be an array")
+		}
+		return nil
+	}
+	if string(v) == "null" {
+		return nil
+	}
+	var items []json.RawMessage
+	if v[0] != '[' || json.Unmarshal(v, &items) != nil {
+		o.fail(key, "must be an array")
+	}
+	return items
+}
+
+// strings reads an optional array of strings.
+func (o *object) strings(key string, required bool) []string {
+	var out []string
+	for _, item := range o.list(key, required) {
+		if item[0] != '"' {
+			o.fail(key, "must hold strings only")
+			return nil
+		}
+		out = append(out, unquote(item))
+	}
+	return out
+}
+
+// lenient decodes a member that the schema defaults on error: what does not
+// fit is as good as absent.
+func (o *object) lenient(key string, into any) bool {
+	v, ok := o.get(key)
+	return ok && json.Unmarshal(v, into) == nil
+}
+
+// meta reads _meta, which is free-form and never an error.
+func (o *object) meta() Meta {
+	var m Meta
+	o.lenient("_meta", &m)
+	return m
+}
+
+// unquote decodes a JSON string that is known to be valid.
+func unquote(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s) // valid by then: the whole line was checked
+	return s
+}

@@ -1,0 +1,166 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// maxID bounds the raw length of a request id: it is echoed byte for byte and
+// kept while the request runs.
+const maxID = 4 << 10
+
+// envelope is the outer object of one JSON-RPC message; its members are slices
+// of the line. A nil member is absent.
+type envelope struct {
+	id, method, params, result, fault json.RawMessage
+}
+
+func (e *envelope) isResponse() bool { return e.method == nil }
+
+// parseEnvelope checks one line and finds the members of the message. It
+// refuses what JSON-RPC 2.0 refuses, and batches, which the protocol does not
+// have.
+func parseEnvelope(line []byte) (envelope, *Error) {
+	if !utf8.Valid(line) {
+		return envelope{}, Errorf(CodeParseError, "the line is not UTF-8: send each message as one line of UTF-8 JSON")
+	}
+	if !json.Valid(line) {
+		return envelope{}, Errorf(CodeParseError, "the line is not JSON: send each message as one line, ended by a newline")
+	}
+	switch line[0] {
+	case '{':
+	case '[':
+		return envelope{}, Errorf(CodeInvalidRequest, "batches are not part of the protocol: send one message a line")
+	default:
+		return envelope{}, Errorf(CodeInvalidRequest, "the line is not a JSON object: send a JSON-RPC 2.0 message")
+	}
+	var e envelope
+	var version json.RawMessage
+	twice := false
+	eachMember(line, func(key string, value json.RawMessage) {
+		slot := e.slot(key, &version)
+		if slot == nil {
+			return
+		}
+		twice = twice || *slot != nil
+		*slot = value
+	})
+	if twice {
+		return envelope{}, Errorf(CodeInvalidRequest, "a member of the message stands twice")
+	}
+	if string(version) != `"2.0"` {
+		return envelope{}, Errorf(CodeInvalidRequest, `jsonrpc must be "2.0"`)
+	}
+	return e, e.check()
+}
+
+func (e *envelope) slot(key string, version *json.RawMessage) *json.RawMessage {
+	switch key {
+	case "jsonrpc":
+		return version
+	case "id":
+		return &e.id
+	case "method":
+		return &e.method
+	case "params":
+		return &e.params
+	case "result":
+		return &e.result
+	case "error":
+		return &e.fault
+	}
+	return nil
+}
+
+// check holds the rules of JSON-RPC 2.0, sections 4 and 5, that concern more
+// than one member or a member's type.
+func (e *envelope) check() *Error {
+	if e.id != nil {
+		c := e.id[0]
+		if c != '"' && c != '-' && (c < '0' || c > '9') && c != 'n' {
+			return Errorf(CodeInvalidRequest, "id must be a string or a number")
+		}
+		if len(e.id) > maxID {
+			return Errorf(CodeInvalidRequest, "id is longer than 4 KiB")
+		}
+	}
+	isAnswer := e.result != nil || e.fault != nil
+	switch {
+	case e.method == nil && !isAnswer:
+		return Errorf(CodeInvalidRequest, "the message has no method")
+	case e.method != nil && e.method[0] != '"':
+		return Errorf(CodeInvalidRequest, "method must be a string")
+	case e.method != nil && isAnswer:
+		return Errorf(CodeInvalidRequest, "the message is a request and a response at once")
+	}
+	return nil
+}
+
+// eachMember calls f for every member of the object in line, which is known to
+// be valid JSON. Values are slices of line.
+func eachMember(line []byte, f func(key string, value json.RawMessage)) {
+	i := skipSpace(line, 1)
+	for i < len(line) && line[i] == '"' {
+		end := skipString(line, i)
+		key := line[i+1 : end-1]
+		name := string(key)
+		if bytes.IndexByte(key, '\\') >= 0 {
+			name = unquote(line[i:end])
+		}
+		i = skipSpace(line, skipSpace(line, end)+1) // the colon
+		end = skipValue(line, i)
+		f(name, line[i:end])
+		i = skipSpace(line, end)
+		if i < len(line) && line[i] == ',' {
+			i = skipSpace(line, i+1)
+		}
+	}
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the index after the string that begins at i.
+func skipString(b []byte, i int) int {
+	for i++; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// skipValue returns the index after the value that begins at i.
+func skipValue(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			i = skipString(b, i)
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return i
+}

@@ -1,0 +1,362 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// Handler takes what the other side sends. Both methods are called on the
+// reading goroutine, one message at a time in the order of arrival, and must
+// not block: a long answer is prepared elsewhere, after what the next message
+// may refer to has been registered. Params are valid until the method returns.
+type Handler interface {
+	// HandleRequest must see to it that the request is answered once, now or
+	// later.
+	HandleRequest(*Request)
+	// HandleNotification takes a message without an id. There is no way to
+	// answer it, so what is unknown or wrong is dropped.
+	HandleNotification(method string, params json.RawMessage)
+}
+
+// Peer is one end of a connection: it frames, checks and correlates messages
+// over sourcegraph/jsonrpc2. Incoming lines are read one by one, up to MaxLine
+// each; what is no message is answered with -32700 or -32600 and an id of null,
+// and the next line is read.
+//
+// Notifications wait for room in the way out; answers never wait, but with 256
+// of them unread nothing more is read. A failed write, or the end of the input,
+// ends the connection for reading; see Done.
+type Peer struct {
+	transport Transport
+	handler   Handler
+	log       zerolog.Logger
+	out       *outbox
+	stream    *stream
+	conn      *jsonrpc2.Conn
+	seq       atomic.Uint64
+	done      chan struct{}
+	watch     sync.WaitGroup
+
+	mu       sync.Mutex
+	inflight map[string]*Request // by raw id, for $/cancel_request
+}
+
+// NewPeer makes a Peer; Start begins to read.
+func NewPeer(t Transport, h Handler, log zerolog.Logger) *Peer {
+	p := &Peer{transport: t, handler: h, log: log, done: make(chan struct{}), inflight: map[string]*Request{}}
+	p.out = newOutbox(t.WriteLines)
+	p.stream = newStream(t, p.out, func(format string, args ...any) { p.log.Debug().Msgf(format, args...) })
+	return p
+}
+
+// Start begins to read and to write. Close ends both.
+func (p *Peer) Start() {
+	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, p, jsonrpc2.SetLogger(quiet{}))
+	p.watch.Go(p.out.run) // ended by Close or a failed write
+	p.watch.Go(func() {   // ended by either end of the connection
+		select {
+		case <-p.stream.ended:
+		case <-p.out.closed:
+		}
+		close(p.done)
+	})
+}
+
+// quiet drops the library's log: what it would say is said by the stream.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// Done is closed when the input has ended or a write has failed. Requests read
+// before may still be answered; see Drain.
+func (p *Peer) Done() <-chan struct{} { return p.done }
+
+// Err says why the connection ended: nil while it has not, and at the end of
+// the input.
+func (p *Peer) Err() error {
+	select {
+	case <-p.out.closed:
+		return p.out.err
+	case <-p.stream.ended:
+		if errors.Is(p.stream.err, io.EOF) {
+			return nil
+		}
+		return p.stream.err
+	default:
+		return nil
+	}
+}
+
+// Drain waits until everything said so far has been written.
+func (p *Peer) Drain(ctx context.Context) error { return p.out.drain(ctx) }
+
+// Close ends the connection at once, unwritten lines included, and waits for
+// its goroutines as far as the Transport's Close unblocks them.
+func (p *Peer) Close() error {
+	p.out.close(ErrClosed)
+	err := p.transport.Close()
+	_ = p.conn.Close() // says ErrClosed when the input has ended: no news here
+	<-p.stream.ended
+	p.watch.Wait()
+	return err
+}
+
+// Call sends a request and waits for its answer, which is decoded into result
+// (nil to drop it). An error answer is returned as *Error. When ctx ends first,
+// the call is given up, the other side is told by $/cancel_request, a later
+// answer is ignored, and ctx's cause is returned. Not to be called from a
+// Handler's methods.
+func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	raw, err := encode(params)
+	if err != nil {
+		return err
+	}
+	id := p.seq.Add(1) // from 1: 0 is "no id" to some
+	a := p.stream.expect(id)
+	call, err := p.conn.DispatchCall(ctx, method, json.RawMessage(raw), jsonrpc2.PickID(jsonrpc2.ID{Num: id}))
+	if err == nil {
+		err = call.Wait(ctx, nil)
+	}
+	switch {
+	case err == nil:
+		return a.decode(result)
+	case ctx.Err() != nil:
+		p.stream.retire(id)
+		b := p.Batch()
+		b.Notify(MethodCancelRequest, map[string]uint64{"requestId": id})
+		b.Send()
+		return context.Cause(ctx)
+	case errors.Is(err, jsonrpc2.ErrClosed):
+		p.stream.retire(id)
+		return ErrClosed
+	}
+	return err
+}
+
+func (a *answer) decode(result any) error {
+	if a.fault != nil {
+		var e Error
+		if err := json.Unmarshal(a.fault, &e); err != nil {
+			return err
+		}
+		return &e
+	}
+	if result == nil || a.result == nil {
+		return nil
+	}
+	return json.Unmarshal(a.result, result)
+}
+
+// Notify sends a notification, waiting for room in the way out.
+func (p *Peer) Notify(ctx context.Context, method string, params any) error {
+	line, err := notificationLine(method, params)
+	if err != nil {
+		return err
+	}
+	return p.out.putWhenRoom(ctx, line)
+}
+
+// Handle takes a message from the library, on the reading goroutine.
+func (p *Peer) Handle(_ context.Context, _ *jsonrpc2.Conn, _ *jsonrpc2.Request) {
+	in := p.stream.current
+	if in.id == nil {
+		p.notified(in)
+		return
+	}
+	r := &Request{Method: in.method, Params: in.params, id: in.id, peer: p}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	if !p.register(r) {
+		r.Fail(Errorf(CodeInvalidRequest, "a request with the id %s is still running: give each request an id of its own", r.id))
+		return
+	}
+	defer func() {
+		if x := recover(); x != nil {
+			p.log.Error().Interface("panic", x).Str("method", r.Method).Bytes("stack", debug.Stack()).Msg("a request handler panicked")
+			r.Fail(Errorf(CodeInternal, "internal error: %s could not be handled; the log on stderr says where", r.Method))
+		}
+	}()
+	p.handler.HandleRequest(r)
+}
+
+func (p *Peer) notified(in inbound) {
+	defer func() {
+		if x := recover(); x != nil {
+			p.log.Error().Interface("panic", x).Str("method", in.method).Bytes("stack", debug.Stack()).Msg("a notification handler panicked")
+		}
+	}()
+	if in.method == MethodCancelRequest {
+		p.cancelRequest(in.params)
+		return
+	}
+	p.handler.HandleNotification(in.method, in.params)
+}
+
+// cancelRequest ends the context of a running request; anything else is
+// silence.
+func (p *Peer) cancelRequest(params json.RawMessage) {
+	if len(params) == 0 || params[0] != '{' {
+		return
+	}
+	var id json.RawMessage
+	eachMember(params, func(key string, value json.RawMessage) {
+		if key == "requestId" {
+			id = value
+		}
+	})
+	p.mu.Lock()
+	r := p.inflight[string(id)]
+	p.mu.Unlock()
+	if r != nil {
+		r.cancel(ErrRequestCancelled)
+	}
+}
+
+// register keeps a request for $/cancel_request. It says false where one of
+// the same id is running.
+func (p *Peer) register(r *Request) bool {
+	if string(r.id) == "null" {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inflight[string(r.id)] != nil {
+		return false
+	}
+	p.inflight[string(r.id)] = r
+	return true
+}
+
+func (p *Peer) unregister(r *Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inflight[string(r.id)] == r {
+		delete(p.inflight, string(r.id))
+	}
+}
+
+// Request is a request of the other side.
+type Request struct {
+	// Method and Params as they came. Params are nil where absent.
+	Method string
+	Params json.RawMessage
+
+	id       json.RawMessage
+	peer     *Peer
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	answered atomic.Bool
+}
+
+// Context ends with the cause ErrRequestCancelled when the other side sends
+// $/cancel_request for this request, and otherwise once it is answered.
+func (r *Request) Context() context.Context { return r.ctx }
+
+// Decode reads the params into v, or returns an *Error with -32602.
+func (r *Request) Decode(v json.Unmarshaler) error { return v.UnmarshalJSON(r.Params) }
+
+// Reply answers with a result.
+func (r *Request) Reply(result any) {
+	b := r.peer.Batch()
+	b.Reply(r, result)
+	b.Send()
+}
+
+// Fail answers with an error: the *Error in err's tree, else an internal one.
+func (r *Request) Fail(err error) {
+	b := r.peer.Batch()
+	b.Fail(r, err)
+	b.Send()
+}
+
+// Batch collects an answer and the notifications that belong right before or
+// after it. Send puts them on their way together and never waits.
+type Batch struct {
+	peer    *Peer
+	buf     bytes.Buffer
+	answers int
+}
+
+// Batch starts an empty batch.
+func (p *Peer) Batch() *Batch { return &Batch{peer: p} }
+
+// Notify adds a notification. Params that can't be encoded are a fault of the
+// caller; they are logged and left out.
+func (b *Batch) Notify(method string, params any) {
+	line, err := notificationLine(method, params)
+	if err != nil {
+		b.peer.log.Error().Err(err).Str("method", method).Msg("a notification could not be encoded")
+		return
+	}
+	b.buf.Write(line)
+}
+
+// Reply adds the answer to r. Only the first answer to a request counts.
+func (b *Batch) Reply(r *Request, result any) {
+	raw, err := encode(result)
+	if err != nil {
+		b.Fail(r, err)
+		return
+	}
+	b.answer(r, resultLine(r.id, raw))
+}
+
+// Fail adds an error as the answer to r: the *Error in err's tree, else an
+// internal one.
+func (b *Batch) Fail(r *Request, err error) { b.answer(r, errorLine(r.id, asError(err))) }
+
+func (b *Batch) answer(r *Request, line []byte) {
+	if r.answered.Swap(true) {
+		return
+	}
+	r.peer.unregister(r)
+	r.cancel(nil)
+	b.buf.Write(line)
+	b.answers++
+}
+
+// Send queues the batch. After the end of the connection it is dropped.
+func (b *Batch) Send() {
+	if b.buf.Len() > 0 {
+		_ = b.peer.out.put(b.buf.Bytes(), b.answers) // closed: nobody is left to tell
+	}
+}
+
+func notificationLine(method string, params any) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.WriteString(`{"jsonrpc":"2.0","method":"` + method + `","params":`)
+	if err := encodeTo(&buf, params); err != nil {
+		return nil, err
+	}
+	buf.WriteString("}\n")
+	return buf.Bytes(), nil
+}
+
+func resultLine(id json.RawMessage, result []byte) []byte {
+	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	line = append(line, `,"result":`...)
+	line = append(line, result...)
+	return append(line, '}', '\n')
+}
+
+func errorLine(id json.RawMessage, e *Error) []byte {
+	raw, err := encode(e)
+	if err != nil { // data that can't be encoded: the sentence is what matters
+		raw, _ = encode(&Error{Code: e.Code, Message: e.Message})
+	}
+	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	line = append(line, `,"error":`...)
+	line = append(line, raw...)
+	return append(line, '}', '\n')
+}

@@ -1,0 +1,186 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+)
+
+// stream is the object stream under the jsonrpc2 connection. It does what the
+// library's own streams do not: bounded lines, an answer to what is no message
+// and then on with the next, ids and params byte for byte.
+//
+// The library decodes each message several times into generic values and can
+// not express every id. It is therefore handed small messages made here, with
+// an id of ours and without params; the real id and params stay in current.
+// Such a message always decodes, so that no half-decoded state is left behind
+// for the next one.
+type stream struct {
+	transport Transport
+	out       *outbox
+	logf      func(format string, args ...any)
+
+	// Of the reading goroutine alone.
+	first   bool
+	seq     uint64
+	current inbound
+
+	mu      sync.Mutex
+	calls   map[uint64]*answer
+	retired []uint64 // calls given up, still in the library's table
+
+	ended chan struct{} // closed when reading has ended
+	err   error         // why; nil at the end of the stream
+}
+
+// inbound is the request or notification being handed over.
+type inbound struct {
+	id     json.RawMessage // nil for a notification
+	method string
+	params json.RawMessage
+}
+
+// answer is what came back for one of our calls.
+type answer struct {
+	result, fault json.RawMessage
+}
+
+func newStream(t Transport, out *outbox, logf func(string, ...any)) *stream {
+	return &stream{transport: t, out: out, logf: logf, first: true, calls: map[uint64]*answer{}, ended: make(chan struct{})}
+}
+
+// ReadObject reads lines until one is a message and decodes it into v, which is
+// the library's own type.
+func (s *stream) ReadObject(v any) error {
+	s.current = inbound{}
+	if id, ok := s.nextRetired(); ok {
+		return json.Unmarshal(responseStub(id), v)
+	}
+	for {
+		s.out.waitAnswers()
+		line, err := s.transport.ReadLine()
+		if errors.Is(err, ErrLineTooLong) {
+			s.refuse(Errorf(CodeInvalidRequest, "the line is longer than %d bytes: nothing of it was read", MaxLine))
+			continue
+		}
+		if err != nil {
+			return s.end(err)
+		}
+		line = s.trim(line)
+		if len(line) == 0 {
+			continue
+		}
+		e, fault := parseEnvelope(line)
+		if fault != nil {
+			s.refuse(fault)
+			continue
+		}
+		if stub := s.take(e); stub != nil {
+			return json.Unmarshal(stub, v)
+		}
+	}
+}
+
+func (s *stream) end(err error) error {
+	s.err = err
+	close(s.ended)
+	return err
+}
+
+// trim takes off blanks, the CR of a CRLF and, on the first line, a byte order
+// mark.
+func (s *stream) trim(line []byte) []byte {
+	if s.first {
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		s.first = false
+	}
+	return bytes.Trim(line, " \t\r")
+}
+
+// take keeps what the message holds and returns the stub for the library, or
+// nil for a response to nothing that was asked.
+func (s *stream) take(e envelope) []byte {
+	if e.isResponse() {
+		return s.takeResponse(e)
+	}
+	s.current = inbound{id: bytes.Clone(e.id), method: unquote(e.method), params: e.params}
+	stub := append([]byte(`{"jsonrpc":"2.0","method":`), e.method...)
+	if e.id != nil {
+		s.seq++
+		stub = strconv.AppendUint(append(stub, `,"id":`...), s.seq, 10)
+	}
+	return append(stub, '}')
+}
+
+func (s *stream) takeResponse(e envelope) []byte {
+	id, err := strconv.ParseUint(string(e.id), 10, 64)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.calls[id]
+	if err != nil || a == nil {
+		s.logf("ignored a response to nothing that was asked (id %s)", e.id)
+		return nil
+	}
+	delete(s.calls, id)
+	a.result, a.fault = bytes.Clone(e.result), bytes.Clone(e.fault)
+	return responseStub(id)
+}
+
+func responseStub(id uint64) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":true}`, id)
+}
+
+// refuse answers what is no message. Its id could not be known, so it is null
+// (JSON-RPC 2.0, section 5).
+func (s *stream) refuse(fault *Error) {
+	_ = s.out.put(errorLine(json.RawMessage("null"), fault), 1) // a closed outbox ends the reader by itself
+}
+
+// expect registers a call before it is written.
+func (s *stream) expect(id uint64) *answer {
+	a := &answer{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[id] = a
+	return a
+}
+
+// retire gives a call up: a late answer is ignored, and the library's entry for
+// it goes with the next line that is read.
+func (s *stream) retire(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.calls[id]; !ok {
+		return
+	}
+	delete(s.calls, id)
+	s.retired = append(s.retired, id)
+}
+
+func (s *stream) nextRetired() (uint64, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.retired) == 0 {
+		return 0, false
+	}
+	id := s.retired[0]
+	s.retired = s.retired[1:]
+	return id, true
+}
+
+// WriteObject queues one of our calls. It is called under the library's lock
+// and must not wait.
+func (s *stream) WriteObject(obj any) error {
+	line, err := encode(obj)
+	if err != nil {
+		return err
+	}
+	return s.out.put(append(line, '\n'), 0)
+}
+
+// Close is called by the library when reading ended. Answers may still be on
+// their way out, so the transport stays open; the Peer closes it.
+func (s *stream) Close() error { return nil }
