@@ -171,8 +171,10 @@ func (b *binder) unknownFlag(name, word string) string {
 		return fmt.Sprintf("there is no flag %s; did you mean %s?", show(name), meant)
 	case !b.spec.rest.none():
 		return fmt.Sprintf("%s is neither a flag nor an argument that it takes: %s", show(word), b.spec.rest.describe())
-	case len(b.places) > 0:
+	case len(b.places) > 0 && b.spec.takesHyphen(b.places[0]):
 		return fmt.Sprintf("there is no flag %s; if it is the value of %s, put -- before it", show(name), b.places[0].name)
+	case len(b.places) > 0:
+		return fmt.Sprintf("there is no flag %s, and the value of %s cannot begin with a hyphen", show(name), b.places[0].name)
 	case len(known) > 0:
 		return fmt.Sprintf("there is no flag %s; its flags are %s", show(name), strings.Join(known, ", "))
 	}
@@ -221,7 +223,7 @@ func (s *spec) complete(b *binding) string {
 func (p *param) missing() string {
 	hint := ""
 	if len(p.enum) > 0 {
-		hint = ", one of " + strings.Join(p.enum, ", ")
+		hint = ": one of " + strings.Join(p.enum, ", ")
 	}
 	return fmt.Sprintf("%s is missing%s", p.label(), hint)
 }
@@ -262,6 +264,20 @@ func (p *param) leads(v string) bool {
 		return false
 	}
 	return p.as == nil || slices.ContainsFunc(p.as, asPiece.begins)
+}
+
+// takesHyphen says whether a value of p may begin with a hyphen everywhere in
+// exec.
+func (s *spec) takesHyphen(p *param) bool {
+	for i, t := range s.exec {
+		if text, ok := t.literal(); ok && text == "--" && i > 0 {
+			return true
+		}
+		if t.whole() == p && p.leads("-") || t.whole() == nil && len(t) > 0 && t[0].param == p && !p.dash {
+			return false
+		}
+	}
+	return true
 }
 
 // pieces appends what one value becomes.

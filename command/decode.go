@@ -184,6 +184,18 @@ func (d *decoder) command(n *yaml.Node, s *spec, m *Manifest) {
 		}
 	}
 	d.fixedEnvironment(s, m)
+	d.hyphenDefaults(s)
+}
+
+// hyphenDefaults refuses a default that would be refused if it were typed.
+func (d *decoder) hyphenDefaults(s *spec) {
+	for _, p := range s.params {
+		for _, v := range p.defaults {
+			if strings.HasPrefix(v, "-") && !s.takesHyphen(p) {
+				d.at(p.line, p.column, "the default %q of %s begins with a hyphen, so the program could take it for an option; put -- before it in exec, or say dash: true", v, p.name)
+			}
+		}
+	}
 }
 
 func (d *decoder) commandKey(key string, n *yaml.Node, s *spec, m *Manifest) {

@@ -87,7 +87,7 @@ func (d *decoder) params(n *yaml.Node, s *spec, m *Manifest) {
 			d.bad(f.key, "a parameter's name consists of letters, digits, '_' and '-' and begins with a letter or '_'; %q does not", f.name)
 			continue
 		}
-		p := &param{index: len(s.params), name: f.name, kind: typeString}
+		p := &param{index: len(s.params), name: f.name, line: f.key.Line, column: f.key.Column, kind: typeString}
 		values := map[string]*yaml.Node{"": f.key}
 		for _, g := range d.fields(f.value, "the parameter "+f.name, paramKeys) {
 			values[g.name] = g.value

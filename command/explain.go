@@ -101,7 +101,7 @@ func (s *spec) detail(b *strings.Builder) {
 		b.WriteByte('\n')
 	}
 	row := func(label, text string) {
-		fmt.Fprintf(b, "  %-*s  %s\n", width, label, text)
+		wrapText(b, fmt.Sprintf("  %-*s  ", width, label), text)
 	}
 	for i, p := range params {
 		row(labels[i], p.describe())
@@ -110,7 +110,7 @@ func (s *spec) detail(b *strings.Builder) {
 		row("argument …", s.rest.describe())
 	}
 	b.WriteByte('\n')
-	row("runs", s.source())
+	fmt.Fprintf(b, "  %-*s  %s\n", width, "runs", s.source())
 	if s.cwd != "" {
 		row("in", s.cwd)
 	}
@@ -173,14 +173,16 @@ func (v *verb) detail(b *strings.Builder) {
 		text := "--" + f.name
 		switch {
 		case f.enum != nil:
-			text += " " + strings.Join(f.enum, "|")
-		case f.values > 0:
-			text += strings.Repeat(" …", f.values)
+			text += "=" + strings.Join(f.enum, "|")
+		case f.values == 1:
+			text += "=…"
+		case f.values == 2:
+			text += " … …"
 		}
 		flags = append(flags, text)
 	}
 	if len(flags) > 0 {
 		b.WriteByte('\n')
-		wrap(b, "  flags       ", flags)
+		wrapText(b, "  flags       ", strings.Join(flags, ", "))
 	}
 }

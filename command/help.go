@@ -65,6 +65,7 @@ func (r *Registry) overview() string {
 			verbs = append(verbs, e)
 		}
 	}
+	width := usageWidth(own)
 	for _, g := range []struct {
 		effect Effect
 		title  string
@@ -79,9 +80,9 @@ func (r *Registry) overview() string {
 		}
 		b.WriteString(g.title + "\n")
 		if len(own) <= helpOneEach {
-			b.WriteString(table(mine))
+			b.WriteString(columns(mine, width))
 		} else {
-			wrap(&b, "  ", compact(mine))
+			groups(&b, mine)
 		}
 		if len(chants) > 0 {
 			wrap(&b, "  chant: ", compact(chants))
@@ -115,22 +116,27 @@ func (r *Registry) environmentNames() []string {
 }
 
 // table gives each command a line: how it is called, what it does.
-func table(list []*entry) string {
+func table(list []*entry) string { return columns(list, usageWidth(list)) }
+
+func usageWidth(list []*entry) int {
 	width := 0
-	usages := make([]string, len(list))
-	for i, e := range list {
-		usages[i] = shortUsage(e)
-		width = max(width, utf8.RuneCountInString(usages[i]))
+	for _, e := range list {
+		width = max(width, utf8.RuneCountInString(shortUsage(e)))
 	}
+	return width
+}
+
+func columns(list []*entry, width int) string {
 	var b strings.Builder
-	for i, e := range list {
+	for _, e := range list {
+		usage := shortUsage(e)
 		mark := ""
 		if e.spec != nil && e.spec.confirm != ConfirmNone {
 			mark = " (asks first)"
 		}
 		room := helpWidth - 4 - width - utf8.RuneCountInString(mark)
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(usages[i]))
-		fmt.Fprintf(&b, "  %s%s  %s%s\n", usages[i], pad, cut(e.summary, room), mark)
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(usage))
+		fmt.Fprintf(&b, "  %s%s  %s%s\n", usage, pad, cut(e.summary, room), mark)
 	}
 	return b.String()
 }
@@ -162,43 +168,65 @@ func cut(s string, columns int) string {
 	return strings.TrimRight(string(runes[:max(columns-1, 0)]), " ") + "…"
 }
 
-// compact names the commands only, those with the same first word together.
-func compact(list []*entry) []string {
-	var firsts []string
-	subs := make(map[string][]string)
+// byFirst puts the names of commands together by their first word, in order. The
+// first word alone is the name "".
+func byFirst(list []*entry) (firsts []string, names map[string][]string) {
+	names = make(map[string][]string)
 	for _, e := range list {
 		first := e.words[0]
-		if _, seen := subs[first]; !seen {
+		if names[first] == nil {
 			firsts = append(firsts, first)
-			subs[first] = nil
 		}
-		if len(e.words) > 1 {
-			subs[first] = append(subs[first], strings.Join(e.words[1:], " "))
-		} else {
-			subs[first] = append(subs[first], "")
+		names[first] = append(names[first], strings.Join(e.words[1:], " "))
+	}
+	return firsts, names
+}
+
+// groups names the commands only: a line for each first word that several
+// share, then the others together.
+func groups(b *strings.Builder, list []*entry) {
+	firsts, names := byFirst(list)
+	width := 0
+	for _, first := range firsts {
+		if len(names[first]) > 1 {
+			width = max(width, utf8.RuneCountInString(first))
 		}
 	}
-	var items []string
+	var single []string
 	for _, first := range firsts {
-		names := subs[first]
-		if i := slices.Index(names, ""); i >= 0 {
-			items = append(items, first)
-			names = slices.Delete(names, i, i+1)
+		if len(names[first]) == 1 {
+			single = append(single, strings.TrimSpace(first+" "+names[first][0]))
+			continue
 		}
-		switch len(names) {
+		for i, name := range names[first] {
+			if name == "" {
+				names[first][i] = "(alone)"
+			}
+		}
+		wrap(b, fmt.Sprintf("  %-*s  ", width, first), names[first])
+	}
+	wrap(b, "  ", single)
+}
+
+// compact names the commands only, those with the same first word together, for
+// running text.
+func compact(list []*entry) []string {
+	var items []string
+	firsts, names := byFirst(list)
+	for _, first := range firsts {
+		subs := names[first]
+		if i := slices.Index(subs, ""); i >= 0 {
+			items = append(items, first)
+			subs = slices.Delete(subs, i, i+1)
+		}
+		switch len(subs) {
 		case 0:
 		case 1:
-			items = append(items, first+" "+names[0])
+			items = append(items, first+" "+subs[0])
 		default:
-			for i := range names {
-				switch i {
-				case 0:
-					names[i] = first + " (" + names[i]
-				case len(names) - 1:
-					names[i] += ")"
-				}
-			}
-			items = append(items, names...)
+			subs[0] = first + " (" + subs[0]
+			subs[len(subs)-1] += ")"
+			items = append(items, subs...)
 		}
 	}
 	return items
@@ -209,7 +237,7 @@ func wrap(b *strings.Builder, lead string, items []string) {
 	if len(items) == 0 {
 		return
 	}
-	indent := strings.Repeat(" ", len(lead)-len(strings.TrimLeft(lead, " "))+2)
+	indent := strings.Repeat(" ", 4)
 	line := lead
 	for i, item := range items {
 		if i < len(items)-1 {
@@ -224,6 +252,24 @@ func wrap(b *strings.Builder, lead string, items []string) {
 			line += " "
 		}
 		line += item
+	}
+	b.WriteString(line + "\n")
+}
+
+// wrapText writes text behind a lead, broken between words and indented to the
+// lead's width.
+func wrapText(b *strings.Builder, lead, text string) {
+	indent := strings.Repeat(" ", utf8.RuneCountInString(lead))
+	line, fresh := lead, true
+	for _, w := range strings.Split(text, " ") {
+		if !fresh && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > helpWidth {
+			b.WriteString(line + "\n")
+			line, fresh = indent, true
+		}
+		if !fresh {
+			line += " "
+		}
+		line, fresh = line+w, false
 	}
 	b.WriteString(line + "\n")
 }

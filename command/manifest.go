@@ -215,6 +215,8 @@ const (
 type param struct {
 	index       int // in spec.params
 	name        string
+	line        int // where it is declared
+	column      int
 	description string
 	position    int    // from 1; 0 for a flag
 	flag        string // "--target"

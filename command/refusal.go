@@ -14,6 +14,8 @@ type Refusal struct {
 	Usage       string       // the signature of the command that was meant; "" when unknown
 	Topic       string       // what to ask help for; "" for all of it
 	Suggestions []Suggestion // commands that may have been meant, likeliest first
+
+	group bool // the suggestions are all the commands of a group
 }
 
 // A Suggestion is a command that may have been meant.
@@ -33,7 +35,11 @@ func (r *Refusal) Error() string {
 		b.WriteString("\nUsage: " + r.Usage)
 	}
 	if len(r.Suggestions) > 0 {
-		b.WriteString("\nDid you mean:")
+		if r.group {
+			b.WriteString("\nThere are:")
+		} else {
+			b.WriteString("\nDid you mean:")
+		}
 		width := 0
 		for _, s := range r.Suggestions {
 			width = max(width, len(s.Name))
@@ -54,6 +60,9 @@ func (r *Refusal) Error() string {
 func (e *entry) refuse(reason string) *Refusal {
 	return &Refusal{Reason: e.name + ": " + reason, Usage: e.signature, Topic: e.name}
 }
+
+// noChant tells where a chant program is looked for.
+const noChant = "no chant program was found (node_modules/.bin/chant of the project, then PATH)"
 
 // A candidate is a name that an unknown word is compared with.
 type candidate struct {
@@ -81,8 +90,12 @@ func (r *Registry) unknown(words []string) *Refusal {
 	first := words[0]
 	if reserved(first) && len(r.own[first]) == 0 {
 		reason := fmt.Sprintf("%s: %s", first, notOffered(first))
-		if first == "run" && r.chant != "" {
+		switch {
+		case first != "run":
+		case r.chant != "":
 			reason += "; `run <name> --components` runs components through chant"
+		case runsComponents(words):
+			reason = "run --components is chant's, and " + noChant
 		}
 		return &Refusal{Reason: reason}
 	}
@@ -94,9 +107,9 @@ func (r *Registry) unknown(words []string) *Refusal {
 	}
 	refusal := &Refusal{Reason: "there is no command " + show(first), Suggestions: r.nearest(words)}
 	if hasUnicodeSpace(words) {
-		refusal.Reason += "; it holds a space that is not an ordinary one (a non-breaking space, perhaps pasted), and only ordinary spaces separate words, so type them anew"
+		refusal.Reason += spaceHint
 	} else if r.chant == "" && isVerb(first) {
-		refusal.Reason += "; it is a verb of chant, and no chant program was found (node_modules/.bin/chant of the project, then PATH)"
+		refusal.Reason += "; it is a verb of chant, and " + noChant
 	}
 	return refusal
 }
@@ -113,7 +126,7 @@ func (r *Registry) subcommands(first string) []*entry {
 }
 
 func unknownSub(first string, words []string, subs []*entry) *Refusal {
-	refusal := &Refusal{Topic: first}
+	refusal := &Refusal{Topic: first, group: true}
 	if len(words) == 1 {
 		refusal.Reason = first + " is not a command by itself; another word has to follow"
 	} else {
@@ -123,6 +136,7 @@ func unknownSub(first string, words []string, subs []*entry) *Refusal {
 			names = append(names, e.words[1])
 		}
 		if meant := nearest(words[1], names); meant != "" {
+			refusal.group = false
 			subs = slices.DeleteFunc(subs, func(e *entry) bool { return e.words[1] != meant })
 		}
 	}
@@ -131,6 +145,9 @@ func unknownSub(first string, words []string, subs []*entry) *Refusal {
 	}
 	return refusal
 }
+
+// spaceHint tells of characters that look like a blank and are none.
+const spaceHint = "; the line holds a space that is not an ordinary one (a non-breaking space, perhaps pasted), and only ordinary spaces separate words, so type it anew"
 
 func hasUnicodeSpace(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool {

@@ -214,6 +214,9 @@ func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
 		refusal = r.verb(e, inv, words, o)
 	}
 	if refusal != nil {
+		if hasUnicodeSpace(words) {
+			refusal.Reason += spaceHint
+		}
 		return nil, refusal
 	}
 	inv.Line = Quote(inv.Words)
