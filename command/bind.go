@@ -114,7 +114,7 @@ func (b *binder) take(words []string) (int, string) {
 // flag finds the parameter that owns a flag, long or short.
 func (s *spec) flag(name string) *param {
 	for _, p := range s.params {
-		if p.flag == name || p.short == name {
+		if name != "" && (p.flag == name || p.short == name) {
 			return p
 		}
 	}

@@ -32,64 +32,57 @@ func FindManifest(dir string) (path, root string, err error) {
 	if err != nil {
 		return "", dir, fmt.Errorf("the session's directory cannot be read: %w", err)
 	}
-	folders, stop, repository := climb(at, start)
+	folders, repository := searched(at)
 	root = dir
-	if repository != "" && repository != at {
+	if repository != "" && repository != at && trusted(folders, start) {
 		root = repository
 	}
 	for _, folder := range folders {
 		name := filepath.Join(folder, ManifestName)
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Lstat(name)
+		found := !errors.Is(err, fs.ErrNotExist)
+		if reason := distrustFolder(folder, start); reason != "" {
+			if !found {
+				return "", root, nil
+			}
+			return "", root, fmt.Errorf("%s is not used, because of the folder %s: %s", name, folder, reason)
+		}
+		if !found {
 			continue
 		}
 		if reason := distrustManifest(name, start); reason != "" {
 			return "", root, fmt.Errorf("%s is not used: %s", name, reason)
 		}
 		if folder == at {
+			// Under the name that the session knows the folder by.
 			return filepath.Join(dir, ManifestName), dir, nil
 		}
 		return name, folder, nil
 	}
-	if stop.folder != "" {
-		name := filepath.Join(stop.folder, ManifestName)
-		if _, err := os.Lstat(name); err == nil {
-			return "", root, fmt.Errorf("%s is not used, because of the folder %s: %s", name, stop.folder, stop.reason)
-		}
-	}
 	return "", root, nil
 }
 
-// A stop is a folder that ends the search, and why.
-type stop struct{ folder, reason string }
-
-// climb lists the folders to search, from at upwards, and the root of the
-// repository when every folder up to it can be trusted. A folder that ends the
-// search is only reported where it belongs to the search.
-func climb(at string, start fs.FileInfo) (folders []string, end stop, repository string) {
+// searched lists the folders that can hold the manifest, from at upwards, and
+// the repository's root, "" outside one.
+func searched(at string) (folders []string, repository string) {
 	for folder := at; ; folder = filepath.Dir(folder) {
-		reason := distrustFolder(folder, start)
-		if reason != "" {
-			end = stop{folder, reason}
-		} else {
-			folders = append(folders, folder)
+		folders = append(folders, folder)
+		if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
+			return folders, folder
 		}
-		_, err := os.Lstat(filepath.Join(folder, ".git"))
-		inRepository := err == nil
-		if inRepository && reason == "" {
-			repository = folder
-		}
-		if inRepository {
-			return folders, end, repository
-		}
-		if reason != "" || folder == filepath.Dir(folder) {
-			break
+		if folder == filepath.Dir(folder) {
+			return []string{at}, ""
 		}
 	}
-	// Outside a repository only the session's own directory counts.
-	if end.folder != at {
-		return []string{at}, stop{}, ""
+}
+
+func trusted(folders []string, start fs.FileInfo) bool {
+	for _, folder := range folders {
+		if distrustFolder(folder, start) != "" {
+			return false
+		}
 	}
-	return nil, end, ""
+	return true
 }
 
 func distrustFolder(folder string, start fs.FileInfo) string {

@@ -172,8 +172,8 @@ func (r *Registry) nearest(words []string) []Suggestion {
 		if mayBeNear(typed, c.first, limit) {
 			d = distance(first, c.entry.words[0], limit)
 		}
-		if d > limit && len(first) > 1 && (strings.HasPrefix(c.entry.words[0], first) || slices.Contains(c.entry.words, first)) {
-			d = limit
+		if len(first) > 1 && (strings.HasPrefix(c.entry.words[0], first) || slices.Contains(c.entry.words, first)) {
+			d = 0
 		}
 		if d <= limit {
 			hits = append(hits, hit{c.entry, d})
