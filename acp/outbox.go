@@ -115,13 +115,20 @@ func (o *outbox) putWhenRoom(ctx context.Context, line []byte) error {
 	}
 }
 
+// answersFull says whether the reader has to wait.
+func (o *outbox) answersFull() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.answers >= maxAnswers && o.err == nil
+}
+
 // waitAnswers returns when fewer than maxAnswers answers wait, or at close.
 func (o *outbox) waitAnswers() {
-	for {
+	for o.answersFull() {
 		o.mu.Lock()
-		full, moved := o.answers >= maxAnswers && o.err == nil, o.moved
+		moved := o.moved
 		o.mu.Unlock()
-		if !full || o.wait(context.Background(), moved) != nil {
+		if o.answersFull() && o.wait(context.Background(), moved) != nil {
 			return
 		}
 	}

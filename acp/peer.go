@@ -96,6 +96,11 @@ func (p *Peer) Err() error {
 	}
 }
 
+// Settle waits until every message that had arrived has been handed to the
+// Handler, so that what was written in one packet is seen together. It does not
+// wait for messages to come. Not to be called from a Handler's methods.
+func (p *Peer) Settle() { p.stream.idle.wait() }
+
 // Drain waits until everything said so far has been written.
 func (p *Peer) Drain(ctx context.Context) error { return p.out.drain(ctx) }
 

@@ -32,8 +32,35 @@ type stream struct {
 	calls   map[uint64]*answer
 	retired []uint64 // calls given up, still in the library's table
 
+	idle settled
+
 	ended chan struct{} // closed when reading has ended
 	err   error         // why; nil at the end of the stream
+}
+
+// settled tells whether all that has arrived is handled: the reader waits for
+// more to arrive, or for the other side to read.
+type settled struct {
+	mu   sync.Mutex
+	cond sync.Cond
+	yes  bool
+}
+
+func (s *settled) set(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.yes = yes
+	if yes {
+		s.cond.Broadcast()
+	}
+}
+
+func (s *settled) wait() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.yes {
+		s.cond.Wait()
+	}
 }
 
 // inbound is the request or notification being handed over.
@@ -49,7 +76,9 @@ type answer struct {
 }
 
 func newStream(t Transport, out *outbox, logf func(string, ...any)) *stream {
-	return &stream{transport: t, out: out, logf: logf, first: true, calls: map[uint64]*answer{}, ended: make(chan struct{})}
+	s := &stream{transport: t, out: out, logf: logf, first: true, calls: map[uint64]*answer{}, ended: make(chan struct{})}
+	s.idle.cond.L = &s.idle.mu
+	return s
 }
 
 // ReadObject reads lines until one is a message and decodes it into v, which is
@@ -60,8 +89,7 @@ func (s *stream) ReadObject(v any) error {
 		return json.Unmarshal(responseStub(id), v)
 	}
 	for {
-		s.out.waitAnswers()
-		line, err := s.transport.ReadLine()
+		line, err := s.readLine()
 		if errors.Is(err, ErrLineTooLong) {
 			s.refuse(Errorf(CodeInvalidRequest, "the line is longer than %d bytes: nothing of it was read", MaxLine))
 			continue
@@ -84,7 +112,21 @@ func (s *stream) ReadObject(v any) error {
 	}
 }
 
+func (s *stream) readLine() ([]byte, error) {
+	if s.out.answersFull() {
+		s.idle.set(true)
+		s.out.waitAnswers()
+	}
+	if !s.transport.Ready() {
+		s.idle.set(true)
+	}
+	line, err := s.transport.ReadLine()
+	s.idle.set(false)
+	return line, err
+}
+
 func (s *stream) end(err error) error {
+	s.idle.set(true)
 	s.err = err
 	close(s.ended)
 	return err

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -23,6 +24,9 @@ type Transport interface {
 	// ErrLineTooLong for a line over MaxLine, once, after discarding it, and
 	// io.EOF at the end.
 	ReadLine() ([]byte, error)
+	// Ready reports whether a whole line has arrived already, so that ReadLine
+	// would return it without waiting. It is called between two ReadLines.
+	Ready() bool
 	// WriteLines writes whole lines, each ended by a newline.
 	WriteLines(p []byte) error
 	// Close ends both directions and unblocks both calls, as far as the
@@ -97,6 +101,11 @@ func (t *streamTransport) discard() error {
 			return err
 		}
 	}
+}
+
+func (t *streamTransport) Ready() bool {
+	have, _ := t.r.Peek(t.r.Buffered())
+	return bytes.IndexByte(have, '\n') >= 0
 }
 
 func (t *streamTransport) WriteLines(p []byte) error {
