@@ -333,8 +333,8 @@ func (d *decoder) fixedEnvironment(s *spec, m *Manifest) {
 	if !ok {
 		return
 	}
-	if s.param(envParam) != nil {
-		d.at(s.line, s.column, "the command %s has a parameter env and sets %s too; remove one of them", s.name, envVariable)
+	if s.envParam() != nil {
+		d.at(s.line, s.column, "the command %s has a parameter for the environment and sets %s too; remove one of them", s.name, envVariable)
 	}
 	if e, _ := m.environment(fixed); e.Protected && !slices.Contains(s.words, fixed) {
 		d.at(s.line, s.column, "the command %s sets %s to %s, which is protected and must stand in the line: make %s a word of the command's name, or take it as a parameter env", s.name, envVariable, fixed, fixed)

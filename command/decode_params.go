@@ -9,9 +9,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The parameter that names the environment, and the variable that carries it.
+// How the parameter or flag is called that names the environment, and the
+// variable that carries it.
 const (
-	envParam    = "env"
+	envName     = "env"
 	envVariable = "CHANT_ENV"
 )
 
@@ -98,6 +99,16 @@ func (d *decoder) params(n *yaml.Node, s *spec, m *Manifest) {
 		if f.value.Kind == yaml.MappingNode {
 			d.checkParam(p, values, m)
 		}
+	}
+	var env *param
+	for _, p := range s.params {
+		if !p.namesEnvironment() {
+			continue
+		}
+		if env != nil {
+			d.bad(nodes[p][""], "%s and %s both name the environment, by their name or flag; rename one", env.name, p.name)
+		}
+		env = p
 	}
 	d.positions(s, nodes)
 	d.flags(s, nodes)
@@ -212,7 +223,7 @@ func (d *decoder) checkParam(p *param, nodes map[string]*yaml.Node, m *Manifest)
 		d.checkAs(n, p)
 	}
 	d.checkEnum(nodes["enum"], p)
-	if p.name == envParam {
+	if p.namesEnvironment() {
 		d.checkEnvParam(self, p)
 	}
 	if n := nodes["default"]; n != nil {
@@ -251,10 +262,10 @@ func (d *decoder) checkEnum(n *yaml.Node, p *param) {
 // checkEnvParam checks the parameter that names the environment.
 func (d *decoder) checkEnvParam(n *yaml.Node, p *param) {
 	if p.repeat {
-		d.bad(n, "the parameter env names the one environment in force, so it cannot be repeated; call the parameter something else")
+		d.bad(n, "the parameter %s names the one environment in force, so it cannot be repeated; call it, and its flag, something else", p.name)
 	}
 	if p.kind != typeString {
-		d.bad(n, "the parameter env names an environment, so its type is string; call the parameter something else")
+		d.bad(n, "the parameter %s names an environment, so its type is string; call it, and its flag, something else", p.name)
 	}
 }
 
@@ -273,7 +284,7 @@ func (d *decoder) defaults(n *yaml.Node, p *param, m *Manifest) {
 			d.bad(c, "the default %q could never be given: %s", v, reason)
 			continue
 		}
-		if e, _ := m.environment(v); p.name == envParam && e.Protected {
+		if e, _ := m.environment(v); p.namesEnvironment() && e.Protected {
 			d.bad(c, "%s is protected, so it can never be a default; it must stand in the line", v)
 			continue
 		}

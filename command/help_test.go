@@ -131,6 +131,7 @@ func TestAdvertised(t *testing.T) {
 		{"go", "go test [argument …]: Run tests", "test [argument …]"},
 		{"db", "db migrate|reset: Apply pending migrations, and more", "migrate|reset"},
 		{"lifecycle", "lifecycle snapshot|show|diff|rollback|plan|affected|log: Record the live state, and more", "snapshot|show|diff|rollback|plan|affected|log"},
+		{"chant", "chant explain [path] [flags]: Summarize a project", "explain [path] [flags]"},
 		{"help", "help [command]: Show what can be run here, or one command in full", "[command]"},
 	} {
 		if seen[want.Name] != want {

@@ -200,6 +200,21 @@ func (s *spec) param(name string) *param {
 	return nil
 }
 
+// envParam finds the parameter that names the environment: the one called env,
+// or with the flag --env.
+func (s *spec) envParam() *param {
+	for _, p := range s.params {
+		if p.namesEnvironment() {
+			return p
+		}
+	}
+	return nil
+}
+
+func (p *param) namesEnvironment() bool {
+	return p.name == envName || p.flag == "--"+envName
+}
+
 // A paramType is the type of a parameter's values.
 type paramType string
 

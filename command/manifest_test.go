@@ -198,6 +198,7 @@ func TestManifestErrors(t *testing.T) {
 		{"env repeated", header + "  c: {summary: s, exec: [x, '{env}'], params: {§env: {position: 1, repeat: true}}}\n", "cannot be repeated"},
 		{"env typed", header + "  c: {summary: s, exec: [x, '{env}'], params: {§env: {position: 1, type: path}}}\n", "its type is string"},
 		{"env twice", header + "  §c: {summary: s, exec: [x, '{env}'], env: {CHANT_ENV: dev}, params: {env: {position: 1}}}\n", "sets CHANT_ENV too"},
+		{"env by name and by flag", params("env: {position: 1}\n§a: {flag: --env}"), "both name the environment"},
 		{"as without a place", params("a: {position: 1, as: §[--x]}"), "the value is lost"},
 		{"as empty", params("a: {position: 1, as: §[]}"), "empty"},
 		{"as of a bool", params("a: {flag: --a, type: bool, as: §['--x={}']}"), "stand for true"},

@@ -44,15 +44,23 @@ func distance(a, b string, limit int) int {
 	if d := len(a) - len(b); d > limit || -d > limit || len(a) > maxNear || len(b) > maxNear {
 		return limit + 1
 	}
-	var rows [3][maxNear + 1]int
+	var rows [3][maxNear + 2]int
 	before, above, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {
 		above[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
+		// Cells further than limit from the diagonal cannot lie on the way.
+		from, to := max(1, i-limit), min(len(b), i+limit)
+		row[from-1] = limit + 1
+		if from == 1 {
+			row[0] = i
+		}
+		if to < len(b) {
+			row[to+1] = limit + 1
+		}
+		least := row[from-1]
+		for j := from; j <= to; j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0

@@ -67,7 +67,7 @@ func variableList(fixed map[string]string, environment string) []string {
 // projectEnvironment decides on the environment in force: what the line says,
 // then the session's, then the default of the parameter env.
 func (r *Registry) projectEnvironment(s *spec, b *binding, inv *Invocation, o ParseOptions) string {
-	p := s.param(envParam)
+	p := s.envParam()
 	fixed, isFixed := s.env[envVariable]
 	switch {
 	case isFixed:

@@ -99,11 +99,11 @@ func (r *Registry) unknown(words []string) *Refusal {
 		}
 		return &Refusal{Reason: reason}
 	}
+	if why := neverRun(first); why != "" && r.chant != "" && len(r.own[first]) == 0 {
+		return &Refusal{Reason: why}
+	}
 	if subs := r.subcommands(first); len(subs) > 0 {
 		return unknownSub(first, words, subs)
-	}
-	if why := neverRun(words); why != "" && r.chant != "" {
-		return &Refusal{Reason: why}
 	}
 	refusal := &Refusal{Reason: "there is no command " + show(first), Suggestions: r.nearest(words)}
 	if hasUnicodeSpace(words) {

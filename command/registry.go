@@ -100,11 +100,23 @@ func (r *Registry) all() []*entry {
 		return list
 	}
 	for _, e := range verbEntries() {
-		if !r.hidden(e) {
+		switch {
+		case !r.hidden(e):
 			list = append(list, e)
+		case yields(e.words[0]):
+			list = append(list, behindChant(e))
 		}
 	}
 	return list
+}
+
+// behindChant is a verb under the name that reaches it past a built-in.
+func behindChant(e *entry) *entry {
+	named := *e
+	named.name = "chant " + e.name
+	named.words = append([]string{"chant"}, e.words...)
+	named.signature = "chant " + e.signature
+	return &named
 }
 
 // hidden says whether a verb can only be reached some other way than by its

@@ -6,7 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 const chantProgram = "/opt/chant"
@@ -257,6 +260,43 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+func TestEnvironmentByFlag(t *testing.T) {
+	m := mustManifest(t, header+"  c: {summary: s, exec: [x, '{where}'], params: {where: {flag: --env, enum: [dev, prod]}}}\n")
+	r := NewRegistry(RegistryOptions{Root: "/p", Manifest: m})
+	inv, err := parse(t, r, "c", ParseOptions{Environment: "dev"})
+	if err != nil || inv.Environment != "dev" || !slices.Equal(inv.Argv, []string{"x", "dev"}) {
+		t.Errorf("%+v, %v; the session's environment is the default of a flag --env", inv, err)
+	}
+	if inv := mustParse(t, r, "c --env=prod"); !inv.Protected {
+		t.Errorf("%+v", inv)
+	}
+	if _, err := parse(t, r, "c", ParseOptions{Environment: "prod"}); err == nil {
+		t.Error("a protected environment is filled in")
+	}
+	// Without a manifest nobody knows what is protected.
+	r = NewRegistry(RegistryOptions{Root: "/p", Chant: chantProgram})
+	if _, err := parse(t, r, "build", ParseOptions{Environment: "dev"}); err == nil {
+		t.Error("an environment that is not declared is used")
+	}
+}
+
+func TestRegistryIsSharedSafely(t *testing.T) {
+	r := sample(t, chantProgram)
+	var group sync.WaitGroup
+	for _, line := range []string{"plan dev", "lifecycle dif", "db xyz", "frob", "build", "chant explain"} {
+		group.Go(func() {
+			words := strings.Fields(line)
+			for range 50 {
+				_, _ = r.Parse(words, ParseOptions{})
+				r.Help(words[:1])
+				r.Advertised()
+			}
+		})
+	}
+	group.Wait()
+	r.Help(nil)
+}
+
 func TestFixedEnvironment(t *testing.T) {
 	m := mustManifest(t, header+"  deploy prod: {summary: s, exec: [x], env: {CHANT_ENV: prod}}\n  deploy: {summary: s, exec: [x], env: {CHANT_ENV: dev}}\n")
 	r := NewRegistry(RegistryOptions{Root: "/p", Manifest: m})
@@ -362,4 +402,37 @@ func TestDistance(t *testing.T) {
 			t.Errorf("%s and %s are near and are not compared", tt.a, tt.b)
 		}
 	}
+}
+
+// The comparison leaves out what cannot matter; it must not matter.
+func TestDistanceLeavesNothingOut(t *testing.T) {
+	plain := func(a, b string) int {
+		d := make([][]int, len(a)+1)
+		for i := range d {
+			d[i] = make([]int, len(b)+1)
+			for j := range d[i] {
+				switch {
+				case i == 0 || j == 0:
+					d[i][j] = i + j
+					continue
+				case a[i-1] == b[j-1]:
+					d[i][j] = d[i-1][j-1]
+				default:
+					d[i][j] = 1 + d[i-1][j-1]
+				}
+				d[i][j] = min(d[i][j], 1+d[i-1][j], 1+d[i][j-1])
+				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+					d[i][j] = min(d[i][j], 1+d[i-2][j-2])
+				}
+			}
+		}
+		return d[len(a)][len(b)]
+	}
+	word := rapid.StringMatching(`[abc]{0,9}`)
+	rapid.Check(t, func(rt *rapid.T) {
+		a, b, limit := word.Draw(rt, "a"), word.Draw(rt, "b"), rapid.IntRange(0, 3).Draw(rt, "limit")
+		if got, want := distance(a, b, limit), min(plain(a, b), limit+1); got != want {
+			rt.Fatalf("distance(%q, %q, %d) = %d, want %d", a, b, limit, got, want)
+		}
+	})
 }

@@ -193,13 +193,13 @@ func (v *verb) complete(name string, line *verbLine, filled int) string {
 // the session's. extra is what the argv needs to name it.
 func (r *Registry) verbEnvironment(e *entry, line *verbLine, inv *Invocation, o ParseOptions) (extra []string, reason string) {
 	v := e.verb
-	takesName := len(v.positionals) > 0 && v.positionals[0].name == envParam
-	flag := v.flag(envParam)
+	takesName := len(v.positionals) > 0 && v.positionals[0].name == envName
+	flag := v.flag(envName)
 	switch {
 	case takesName && len(line.positionals) > 0:
 		inv.Environment = line.positionals[0]
-	case flag != nil && len(line.values[envParam]) > 0:
-		inv.Environment = line.values[envParam][0]
+	case flag != nil && len(line.values[envName]) > 0:
+		inv.Environment = line.values[envName][0]
 	default:
 		name, reason := r.sessionEnvironment(o)
 		if reason != "" {
@@ -214,7 +214,7 @@ func (r *Registry) verbEnvironment(e *entry, line *verbLine, inv *Invocation, o 
 		case takesName:
 			extra = []string{name}
 		case flag != nil && flag.session:
-			extra = []string{"--" + envParam, name}
+			extra = []string{"--" + envName, name}
 		}
 	}
 	env, _ := r.manifest.environment(inv.Environment)
@@ -226,10 +226,10 @@ func (r *Registry) verbEnvironment(e *entry, line *verbLine, inv *Invocation, o 
 // could name it, it has to.
 func (r *Registry) withheld(v *verb, takesName bool, name string, inv *Invocation) string {
 	if takesName && v.positionals[0].required {
-		return mustBeNamed(name, "<"+envParam+">")
+		return mustBeNamed(name, "<"+envName+">")
 	}
 	how := "this line cannot name it"
-	if takesName || v.flag(envParam) != nil {
+	if takesName || v.flag(envName) != nil {
 		how = "this line does not name it"
 	}
 	inv.Notice = fmt.Sprintf("%s is not set: %s is protected, and %s.", envVariable, name, how)
@@ -237,12 +237,12 @@ func (r *Registry) withheld(v *verb, takesName bool, name string, inv *Invocatio
 }
 
 // neverRun says why a part of chant is not among the commands here, or "".
-func neverRun(words []string) string {
-	switch words[0] {
+func neverRun(first string) string {
+	switch first {
 	case "serve":
 		return "chant serve never returns and would own the connection, so it cannot be run here; use a terminal"
 	case "init":
-		return "chant init asks questions on a terminal, so it cannot be run here; use a terminal"
+		return "chant init asks questions on a terminal, so it cannot be run here, except for `init lexicon <name>`; use a terminal"
 	case "acp":
 		return "chant acp is what you are talking to, so it cannot be run here"
 	}

@@ -65,10 +65,10 @@ func (w *warner) params(s *spec, m *Manifest) {
 	for _, p := range s.params {
 		used := s.uses(p)
 		switch {
-		case !used && p.name != envParam:
+		case !used && !p.namesEnvironment():
 			w.at(p.line, p.column, "the parameter %s of %s is used nowhere in exec, so what is given is lost", p.name, s.name)
-		case p.name == envParam && p.free() && protects:
-			w.at(p.line, p.column, "the parameter env of %s takes any text, so another spelling of a protected environment passes for an unprotected one; list the environments with enum", s.name)
+		case p.namesEnvironment() && p.free() && protects:
+			w.at(p.line, p.column, "the parameter %s of %s takes any text, so another spelling of a protected environment passes for an unprotected one; list the environments with enum", p.name, s.name)
 		case used && p.free() && l.interprets:
 			w.at(p.line, p.column, "the parameter %s of %s is handed to %s, which may interpret it, and takes any text; give it an enum or a pattern", p.name, s.name, l.program)
 		}
