@@ -8,6 +8,7 @@ import (
 // until the leader is reaped, and after that as long as a look finds members.
 type group struct {
 	id     int
+	start  uint64 // of the leader
 	reaped bool
 	scan   scanner
 }
@@ -41,18 +42,26 @@ func (g *group) look() members {
 	return found
 }
 
-// strays returns the live processes, of whatever group, that carry the token.
-func (g *group) strays(token string) members {
-	var found members
+// strays returns the live processes, of whatever group, that carry the token, and those of which a later look will tell: processes
+// not older than the leader whose environment is empty, which it is for a moment in every execve.
+func (g *group) strays(token string) (found, unsure members) {
 	g.scan.each(func(pid, _ int) {
-		if g.scan.token(pid) != token {
+		got, blank := g.scan.token(pid)
+		if got != token && !blank {
 			return
 		}
-		if m, ok := hold(pid, func() bool { return g.scan.token(pid) == token }); ok {
+		m, ok := hold(pid, func() bool { now, _ := g.scan.token(pid); return now == token || blank })
+		switch {
+		case !ok:
+		case !blank:
 			found = append(found, m)
+		case m.start >= g.start:
+			unsure = append(unsure, m)
+		default:
+			m.release()
 		}
 	})
-	return found
+	return found, unsure
 }
 
 // signal signals the whole group at once, which no fork escapes.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -45,11 +46,10 @@ func (k *keeper) ready(ctx context.Context) (uint64, error) {
 }
 
 // tell makes a group known to the guard. If that has died since ready, the next one is told.
-func (k *keeper) tell(ctx context.Context, id int, serial uint64) error {
-	leader, _ := readStat(id) // not reaped yet, so it is there
+func (k *keeper) tell(ctx context.Context, id int, serial, start uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	message := enterMessage(id, serial, leader.start)
+	message := enterMessage(id, serial, start)
 	k.live[id] = message
 	err := k.send(message, -1)
 	if errors.Is(err, unix.EPIPE) {
@@ -169,7 +169,7 @@ func startGuard(ctx context.Context) (*os.File, error) {
 	defer null.Close()
 	var random [16]byte
 	_, _ = rand.Read(random[:])
-	nonce := hex.EncodeToString(random[:])
+	nonce := strconv.Itoa(os.Getpid()) + "-" + hex.EncodeToString(random[:]) // shows in ps whose guard it is
 	first, err := startStage(stageLaunch, nonce, []*os.File{theirs, null, null})
 	if err == nil {
 		err = awaitStage(ctx, first, ours)

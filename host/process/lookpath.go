@@ -79,7 +79,7 @@ func LookPath(name, dir string, env []string) (string, error) {
 		if err == nil {
 			return file, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EISDIR) {
 			notFound.Denied = append(notFound.Denied, file)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// agentVar makes the test binary start the programs named in it, one shell script a line, and wait for ever.
+// agentVar makes the test binary start the programs named in it, one shell script a line, and wait for ever. A line may begin with "tty:", with
+// "grace:" (a minute of grace, and the agent leaves at EOF), or with "later:" (a byte on stdin comes first).
 const agentVar = "PROCESS_TEST_AGENT"
 
 // treeVar marks all processes of one test, so that its survivors can be found.
@@ -32,6 +33,10 @@ func runAgent(scripts string) {
 	var all sync.WaitGroup
 	for script := range strings.Lines(scripts) {
 		script, tty := strings.CutPrefix(strings.TrimSpace(script), "tty:")
+		script, later := strings.CutPrefix(script, "later:")
+		if later {
+			_, _ = os.Stdin.Read(make([]byte, 1))
+		}
 		script, graceful := strings.CutPrefix(script, "grace:")
 		spec := shell(script)
 		spec.TTY = tty
@@ -156,4 +161,16 @@ func awaitNone(t *testing.T, mark string) {
 			t.Fatalf("%d processes are left", len(left))
 		}
 	}
+}
+
+// awaitSome looks until a process carries the mark: one that executes a program at the moment of a look shows none.
+func awaitSome(t *testing.T, mark string) members {
+	t.Helper()
+	for range 10000 {
+		if found := alive(mark); len(found) > 0 {
+			return found
+		}
+	}
+	t.Fatal("no process is left")
+	return nil
 }

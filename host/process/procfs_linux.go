@@ -102,8 +102,8 @@ func (s *scanner) each(visit func(pid, group int)) {
 }
 
 // token returns the value of TokenVar in the environment that a process was started with. It is empty for a process whose
-// environment can't be read: one of another user.
-func (s *scanner) token(pid int) string {
+// environment can't be read: one of another user. A process that is just executing a program shows an empty environment; blank says so.
+func (s *scanner) token(pid int) (value string, blank bool) {
 	if s.env == nil {
 		s.env = make([]byte, 64<<10)
 	}
@@ -112,7 +112,7 @@ func (s *scanner) token(pid int) string {
 		s.env = make([]byte, 2*len(s.env))
 		n = readProc(pid, "environ", s.env)
 	}
-	return tokenIn(s.env[:n])
+	return tokenIn(s.env[:n]), n == 0
 }
 
 func tokenIn(env []byte) string {

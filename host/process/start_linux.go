@@ -40,7 +40,8 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		file.Close()
 		return nil, explain(spec, err)
 	}
-	if err := keep.tell(ctx, p.PID(), serial); err != nil {
+	leader, _ := readStat(p.PID()) // not reaped yet, so it is there
+	if err := keep.tell(ctx, p.PID(), serial, leader.start); err != nil {
 		file.Close()
 		_ = unix.Kill(-p.PID(), unix.SIGKILL)
 		_, _ = p.os.Wait()
@@ -50,7 +51,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	ended := make(chan struct{})
 	go p.out.run()
 	go awaitEnd(p.PID(), ended)
-	go p.supervise(ended)
+	go p.supervise(leader.start, ended)
 	return p, nil
 }
 

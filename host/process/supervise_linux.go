@@ -13,6 +13,11 @@ const (
 	killWait = time.Second
 	// leavingKillWait keeps LeavingGrace and the rest together under the time that clients give a process to leave.
 	leavingKillWait = 200 * time.Millisecond
+	// unsurePause and unsureLooks bound the wait for processes to show an environment.
+	unsurePause = 3 * time.Millisecond
+	unsureLooks = 3
+	// forEver is longer than any ladder.
+	forEver = 24 * time.Hour
 )
 
 // supervisor drives one program to its end. Everything in it belongs to one goroutine, which sends all signals and never waits
@@ -24,6 +29,8 @@ type supervisor struct {
 
 	members  members // of the last look: first the group's, and when it is gone the strays
 	stray    bool    // members are strays
+	unsure   members // waited for because the next look will tell what they are
+	looks    int     // that found only unsure ones
 	gone     chan struct{}
 	quit     chan struct{}
 	limit    *time.Timer // Spec.Timeout
@@ -38,8 +45,8 @@ type supervisor struct {
 	exit     Exit
 }
 
-func (p *Process) supervise(ended <-chan struct{}) {
-	s := &supervisor{p: p, group: group{id: p.PID()}, ended: ended, exit: Exit{Code: -1}}
+func (p *Process) supervise(start uint64, ended <-chan struct{}) {
+	s := &supervisor{p: p, group: group{id: p.PID(), start: start}, ended: ended, exit: Exit{Code: -1}}
 	s.limit, s.alarm = stopped(), stopped()
 	if p.spec.Timeout > 0 {
 		s.limit.Reset(p.spec.Timeout)
@@ -116,8 +123,8 @@ func (s *supervisor) look() {
 	}
 	s.members, s.stray = s.group.look(), false
 	first := s.began.IsZero()
-	if len(s.members) == 0 && s.exit.Cause != Finished {
-		s.members, s.stray = s.group.strays(s.p.token()), true
+	if len(s.members) == 0 && s.exit.Cause != Finished && s.lookForStrays() {
+		return
 	}
 	if len(s.members) == 0 {
 		s.finished = true
@@ -132,7 +139,21 @@ func (s *supervisor) look() {
 	case s.stray:
 		s.members.signal(unix.SIGTERM, unix.SIGCONT)
 	}
-	s.watch()
+	s.watch(s.members, forEver)
+}
+
+// lookForStrays makes the strays the members. It returns true when it found none and another look, for which it arranged, is needed.
+func (s *supervisor) lookForStrays() (again bool) {
+	found, unsure := s.group.strays(s.p.token())
+	s.members, s.stray = found, true
+	if len(found) > 0 || len(unsure) == 0 || s.looks == unsureLooks {
+		unsure.release()
+		return false
+	}
+	s.looks++
+	s.members, s.unsure = nil, unsure // which may be strangers and must never be signalled
+	s.watch(unsure, unsurePause)
+	return true
 }
 
 // count adds what outlived the program: a group that was not told to end, and strays, which no signal to the group reached.
@@ -143,13 +164,13 @@ func (s *supervisor) count(first bool) {
 	s.counted = s.counted || s.stray
 }
 
-// watch lets the loop know when all members have ended.
-func (s *supervisor) watch() {
-	gone, quit, ms := make(chan struct{}), make(chan struct{}), s.members
+// watch lets the loop know when all have ended, or the time is over.
+func (s *supervisor) watch(ms members, d time.Duration) {
+	gone, quit := make(chan struct{}), make(chan struct{})
 	s.gone, s.quit = gone, quit
 	go func() {
 		defer close(gone)
-		ms.await(time.Now().Add(24*time.Hour), quit)
+		ms.await(time.Now().Add(d), quit)
 	}()
 }
 
@@ -161,7 +182,8 @@ func (s *supervisor) forgetMembers() {
 		s.gone, s.quit = nil, nil
 	}
 	s.members.release()
-	s.members = nil
+	s.unsure.release()
+	s.members, s.unsure = nil, nil
 }
 
 // stop carries out one order. The first cause is the one that is reported.

@@ -56,7 +56,8 @@ func (w *ward) owns(pid, group int) (serial string, ours bool) {
 	if w.prefix == "" {
 		return "", false
 	}
-	return strings.CutPrefix(w.scan.token(pid), w.prefix+".")
+	token, _ := w.scan.token(pid)
+	return strings.CutPrefix(token, w.prefix+".")
 }
 
 func (w *ward) stillOwns(pid int) bool {
