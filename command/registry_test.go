@@ -363,7 +363,7 @@ func TestDigest(t *testing.T) {
 	if other := mustParse(t, r, "/say 'a' -- b"); other.Digest() != base.Digest() {
 		t.Error("two ways to write one command have two digests")
 	}
-	differ := []*Invocation{base, mustParse(t, r, "say 'a b'"), mustParse(t, r, "say ab"), mustParse(t, r, "say b a")}
+	differ := []*Invocation{base, mustParse(t, r, "say 'a b'"), mustParse(t, r, "say ab"), mustParse(t, r, "say b a"), mustParse(t, r, "say ab c"), mustParse(t, r, "say a bc")}
 	for _, change := range []func(*Invocation){
 		func(i *Invocation) { i.Dir = "/elsewhere" },
 		func(i *Invocation) { i.Env = []string{"A=b"} },
