@@ -1,0 +1,194 @@
+// Package agent is an ACP agent without a model: each prompt is one command
+// line of an allow-list, run to its end and told as the updates of one turn.
+//
+// An Agent serves connections. A connection has sessions, a session has at most
+// one open turn, and all turns of the process share one place: one program runs
+// at a time, because an environment takes one command at a time.
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// leaveBudget is how long leaving may take, whatever happens. Clients send
+// SIGKILL 1.5 s after they closed the input.
+const leaveBudget = 1400 * time.Millisecond
+
+// Origin says who is behind the turns of a connection.
+type Origin int
+
+// The origins. Only at a client there is a person who can approve and confirm.
+const (
+	OriginClient Origin = iota
+	OriginMCP
+	OriginHeartbeat
+)
+
+// Options configure an Agent. The zero value of each is its default.
+type Options struct {
+	// Version is told to clients.
+	Version string
+	// Open makes the host of a session in cwd, an absolute path of a directory
+	// that exists. Required.
+	Open func(cwd string) host.Host
+	// Log takes what goes wrong inside.
+	Log zerolog.Logger
+	// ExitIdle, where positive, makes Serve return when, after a cancel, no turn
+	// runs and nothing arrives for that long.
+	ExitIdle time.Duration
+	// Output is the initial value of the session option "output".
+	Output string
+	// Confirm overrides how commands with `confirm: ask` are asked for: "ask"
+	// through the client, "retype" by a typed line, "auto" or "" by what is
+	// known of the client.
+	Confirm string
+	// Refusal overrides the stop reason of a refused prompt: "refusal" or
+	// "end_turn"; "auto" or "" by what is known of the client.
+	Refusal string
+}
+
+// Agent serves any number of connections. Make one with New.
+type Agent struct {
+	o     Options
+	place place
+}
+
+// New makes an Agent.
+func New(o Options) *Agent { return &Agent{o: o} }
+
+// Serve speaks with one client until its input ends, a write fails or ctx ends,
+// and then leaves: open turns are ended, their programs too, and what was
+// asked is answered as far as the client takes it, within 1.4 s. The error is
+// that of the connection; nil at the end of the input or of ctx.
+func (a *Agent) Serve(ctx context.Context, t acp.Transport) error {
+	return a.ServeAs(ctx, t, OriginClient)
+}
+
+// ServeAs is Serve for turns of another origin.
+func (a *Agent) ServeAs(ctx context.Context, t acp.Transport, origin Origin) error {
+	c := newConn(a, origin)
+	c.AgentConn = acp.AgentConn{Peer: acp.NewPeer(t, c, a.o.Log)}
+	c.Start()
+	select {
+	case <-c.Done():
+	case <-ctx.Done():
+	case <-c.idle.over:
+	}
+	return c.leave()
+}
+
+// conn is one connection. It is the acp.Handler of its Peer: all its Handle
+// methods run on the reading goroutine.
+type conn struct {
+	acp.AgentConn
+	agent  *Agent
+	origin Origin
+	turns  sync.WaitGroup
+	idle   idle
+
+	// Of the reading goroutine alone.
+	initialized bool
+	client      clientTraits
+	terminal    bool // the client shows _meta.terminal_output
+
+	mu       sync.Mutex
+	leaving  bool
+	sessions map[string]*session
+}
+
+func newConn(a *Agent, origin Origin) *conn {
+	return &conn{agent: a, origin: origin, sessions: map[string]*session{}, idle: newIdle(a.o.ExitIdle)}
+}
+
+// leave ends the connection in order: no new turns, the open ones ended, what
+// was said written, all within leaveBudget.
+func (c *conn) leave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveBudget)
+	defer cancel()
+	c.mu.Lock()
+	c.leaving = true
+	for _, s := range c.sessions {
+		s.stop(host.StopLeaving)
+	}
+	c.mu.Unlock()
+	c.idle.stop()
+	ended := make(chan struct{})
+	go func() { // ends with the turns, which Stop(StopLeaving) bounds
+		c.turns.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	_ = c.Drain(ctx) // a client that does not read misses the rest
+	err := c.Err()
+	_ = c.Close() // the connection is over either way
+	<-ended
+	return err
+}
+
+// idle is the exit after a cancel that nobody follows up on.
+type idle struct {
+	after time.Duration
+	over  chan struct{}
+
+	mu        sync.Mutex
+	timer     *time.Timer
+	cancelled bool // a cancel came, and no prompt since
+	running   int
+	stopped   bool
+}
+
+func newIdle(after time.Duration) idle {
+	return idle{after: after, over: make(chan struct{})}
+}
+
+// heard notes a message of the client, and whether it cancels or prompts.
+func (i *idle) heard(cancel, prompt bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.cancelled = (i.cancelled || cancel) && !prompt
+	i.arm()
+}
+
+// turn notes that a turn began (1) or ended (-1).
+func (i *idle) turn(n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.running += n
+	i.arm()
+}
+
+// arm starts the silence anew, where it counts at all.
+func (i *idle) arm() {
+	if i.timer != nil {
+		i.timer.Stop()
+		i.timer = nil
+	}
+	if i.after <= 0 || !i.cancelled || i.running > 0 || i.stopped {
+		return
+	}
+	i.timer = time.AfterFunc(i.after, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.cancelled && i.running == 0 && !i.stopped {
+			i.stopped = true
+			close(i.over)
+		}
+	})
+}
+
+func (i *idle) stop() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stopped = true
+	i.arm()
+}

@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// maxHistory is how many command lines a session remembers.
+const maxHistory = 1000
+
+// entry is one command line of a session's history.
+type entry struct {
+	line  string
+	state string
+	ran   bool
+	at    time.Time
+	took  time.Duration
+}
+
+// remember adds an entry; the caller holds the session's lock.
+func (s *session) remember(e entry) {
+	s.history = append(s.history, e)
+	if len(s.history) > maxHistory {
+		s.history = append([]entry(nil), s.history[len(s.history)-maxHistory:]...)
+	}
+}
+
+// builtin carries out a built-in command. Those that look or decide hold
+// nothing and wait for nothing.
+func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
+	switch inv.Name {
+	case "help":
+		return t.answer(fenced(allow.Registry.Help(inv.Args)))
+	case "explain":
+		text, err := allow.Registry.Explain(inv.Args, t.parseOptions())
+		if err != nil {
+			return t.answer(refusalText(err))
+		}
+		return t.answer(fenced(text))
+	case "history":
+		return t.answer(t.session.historyText(count(inv.Args, 20)))
+	case "again":
+		return t.again(allow, count(inv.Args, 1))
+	case "confirm":
+		return t.confirm(allow, inv.Args[0])
+	}
+	return t.refuse(fmt.Errorf("%s is not part of this version", code(inv.Name)))
+}
+
+// answer ends a turn that only said something.
+func (t *turn) answer(text string) end {
+	t.close(text)
+	return end{reason: acp.StopEndTurn, state: stateCompleted}
+}
+
+// count is the number in a built-in's first argument, which was checked.
+func count(args []string, otherwise int) int {
+	if len(args) > 0 {
+		if n, err := strconv.Atoi(args[0]); err == nil {
+			return n
+		}
+	}
+	return otherwise
+}
+
+// again runs the nth last command line once more, confirmed anew where it has
+// to be.
+func (t *turn) again(allow host.AllowList, n int) end {
+	line, ok := t.session.nthLast(n)
+	if !ok {
+		return t.refuse(fmt.Errorf("there is no command to run again: %s shows what was run in this session", code("history")))
+	}
+	words, err := command.Split(line)
+	if err != nil {
+		return t.refuse(err)
+	}
+	inv, err := allow.Registry.Parse(words, t.parseOptions())
+	if err != nil {
+		return t.refuse(err)
+	}
+	return t.command(inv)
+}
+
+func (s *session) nthLast(n int) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 1 || n > len(s.history) {
+		return "", false
+	}
+	return s.history[len(s.history)-n].line, true
+}
+
+// historyText shows the last n command lines, oldest first, with the number
+// that again takes.
+func (s *session) historyText(n int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.history) == 0 {
+		return "Nothing was run in this session yet."
+	}
+	var b strings.Builder
+	for i := max(0, len(s.history)-n); i < len(s.history); i++ {
+		e := s.history[i]
+		took := ""
+		if e.ran {
+			took = span(e.took)
+		}
+		fmt.Fprintf(&b, "%4d  %s  %-11s  %8s  %s\n", len(s.history)-i, e.at.Format("2006-01-02 15:04:05"), e.state, took, cut(e.line, titleRunes))
+	}
+	return fenced(b.String())
+}

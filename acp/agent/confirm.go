@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+const (
+	confirmFor      = 5 * time.Minute // how long a code is good
+	confirmLength   = 6
+	confirmLetters  = "abcdefghjkmnpqrstuvwxyz23456789" // none that looks like another
+	maxPending      = 16                                // codes kept a session
+	maxWrongGuesses = 5                                 // then all codes are void
+)
+
+// pendingConfirm is a command that waits for its code.
+type pendingConfirm struct {
+	words  []string
+	env    string
+	digest string
+	until  time.Time
+}
+
+// confirmation decides how this turn's command is confirmed.
+func (t *turn) confirmation(inv *command.Invocation) command.Confirm {
+	if inv.Confirm != command.ConfirmAsk {
+		return inv.Confirm
+	}
+	switch t.conn.agent.o.Confirm {
+	case "ask":
+		return command.ConfirmAsk
+	case "retype":
+		return command.ConfirmRetype
+	}
+	if t.client.asksPerson {
+		return command.ConfirmAsk
+	}
+	return command.ConfirmRetype
+}
+
+// person says why this turn can't be confirmed at all, "" where it can.
+func (t *turn) noPerson() string {
+	switch t.conn.origin {
+	case OriginMCP:
+		return "it has to be confirmed by a person, and this turn came over MCP"
+	case OriginHeartbeat:
+		return "it has to be confirmed by a person, and this turn was started by HEARTBEAT.md"
+	}
+	return ""
+}
+
+// askRetype ends the turn with a line to type.
+func (t *turn) askRetype(inv *command.Invocation) end {
+	if why := t.noPerson(); why != "" {
+		return t.refuse(fmt.Errorf("%s was not run: %s", code(inv.Line), why))
+	}
+	key := t.session.keep(inv)
+	t.close(fmt.Sprintf("%s%s has to be confirmed. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
+		protectedMark(inv), code(cutBytes(inv.Line, fieldBytes)), describe(inv), limit(confirmFor), fenced("confirm "+key)))
+	return end{
+		reason: acp.StopEndTurn, state: stateWaiting, line: inv.Line, title: title(inv),
+		meta: map[string]any{"confirm": key},
+	}
+}
+
+// keep stores a command under a new code.
+func (s *session) keep(inv *command.Invocation) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldest := ""
+	for k, p := range s.pending {
+		if time.Now().After(p.until) {
+			delete(s.pending, k)
+		} else if oldest == "" || p.until.Before(s.pending[oldest].until) {
+			oldest = k
+		}
+	}
+	if len(s.pending) >= maxPending {
+		delete(s.pending, oldest)
+	}
+	key := newCode()
+	s.guesses = 0
+	s.pending[key] = pendingConfirm{words: inv.Words, env: s.env, digest: inv.Digest(), until: time.Now().Add(confirmFor)}
+	return key
+}
+
+func newCode() string {
+	b := make([]byte, confirmLength)
+	_, _ = rand.Read(b) // never fails: it crashes the process first
+	for i := range b {
+		b[i] = confirmLetters[int(b[i])%len(confirmLetters)]
+	}
+	return string(b)
+}
+
+// take removes and returns the command of a code, or says why there is none.
+func (s *session) take(key string) (pendingConfirm, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.pending[key]
+	delete(s.pending, key)
+	if !ok {
+		if s.guesses++; s.guesses >= maxWrongGuesses {
+			clear(s.pending)
+		}
+		return p, fmt.Errorf("nothing waits for the code %s in this session: it was used, or never given out here. Type the command again to get a new one", code(key))
+	}
+	if time.Now().After(p.until) {
+		return p, fmt.Errorf("the code %s is older than %s. Type the command again to get a new one", code(key), limit(confirmFor))
+	}
+	return p, nil
+}
+
+// confirm runs the command of a code, if it still means the same.
+func (t *turn) confirm(allow host.AllowList, key string) end {
+	if why := t.noPerson(); why != "" {
+		return t.refuse(fmt.Errorf("nothing was confirmed: %s", strings.TrimPrefix(why, "it has to be confirmed by a person, and ")))
+	}
+	p, err := t.session.take(strings.ToLower(key))
+	if err != nil {
+		return t.refuse(err)
+	}
+	inv, err := allow.Registry.Parse(p.words, command.ParseOptions{Environment: p.env})
+	if err != nil {
+		return t.refuse(err)
+	}
+	if inv.Digest() != p.digest {
+		return t.refuse(fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(inv.Line)))
+	}
+	x := &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
+	if t.wait(inv.Line, false) != nil {
+		return x.titled(t.stoppedBeforeStart(inv.Line))
+	}
+	return x.run()
+}
+
+// Options of a permission request. One a kind: clients key them by kind.
+const (
+	optionAllow  = "allow"
+	optionReject = "reject"
+)
+
+// askPerson asks through the client. It returns true with the place taken; or
+// how the turn ended. The place is not held while a person thinks; if a command
+// that changes things ran meanwhile, the person is asked again.
+func (x *execution) askPerson() (end, bool) {
+	t, place := x.turn, &x.turn.conn.agent.place
+	if why := t.noPerson(); why != "" {
+		return t.refuse(fmt.Errorf("%s was not run: %s", code(x.inv.Line), why)), false
+	}
+	if t.wait(x.inv.Line, false) != nil {
+		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
+	}
+	for {
+		before := place.changed()
+		place.release(false)
+		x.announce(acp.ToolPending)
+		if e, ok := x.answer(); !ok {
+			return e, false
+		}
+		if t.wait(x.inv.Line, true) != nil {
+			x.fail("")
+			return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
+		}
+		if place.changed() == before {
+			return end{}, true
+		}
+		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", code(cut(x.inv.Line, titleRunes))))
+	}
+}
+
+// answer puts the question and judges the answer: anything but the option that
+// allows is a no.
+func (x *execution) answer() (end, bool) {
+	t := x.turn
+	outcome, err := t.conn.RequestPermission(t.ctx, acp.RequestPermissionRequest{
+		SessionID: t.session.id,
+		ToolCall: acp.ToolCallUpdate{
+			ToolCallID: x.id, Title: x.title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),
+			Content: []acp.ToolCallContent{acp.ToolText(x.describe())},
+		},
+		Options: []acp.PermissionOption{
+			{OptionID: optionAllow, Name: "Run it", Kind: acp.AllowOnce},
+			{OptionID: optionReject, Name: "Don't run it", Kind: acp.RejectOnce},
+		},
+	})
+	t.conn.Settle() // a cancel in the same packet as the answer wins
+	if t.stopReason() != host.StopNone {
+		x.fail("it was cancelled before it started")
+		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
+	}
+	if err == nil && outcome.Outcome == acp.OutcomeSelected && outcome.OptionID == optionAllow {
+		return end{}, true
+	}
+	why := "was not run: it was rejected"
+	switch {
+	case err != nil:
+		why = fmt.Sprintf("was not run: the client could not ask (%v)", err)
+	case outcome.Outcome != acp.OutcomeSelected:
+		why = "was not run: the question was dismissed"
+	case outcome.OptionID != optionReject:
+		why = "was not run: the client's answer was none of those offered"
+	}
+	x.fail("it " + why)
+	t.close(fmt.Sprintf("%s%s %s.\n", protectedMark(x.inv), code(cutBytes(x.inv.Line, fieldBytes)), why))
+	return x.titled(end{reason: acp.StopEndTurn, state: stateRefused}), false
+}
+
+func (x *execution) describe() string { return describe(x.inv) }
+
+// describe shows what would run and where, in full as far as it fits.
+func describe(inv *command.Invocation) string {
+	return fenced(cutBytes(command.Quote(inv.Argv), fieldBytes) + "\nin " + inv.Dir)
+}

@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/google/uuid"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// HandleRequest answers at once, or registers a turn before the next message is
+// read.
+func (c *conn) HandleRequest(r *acp.Request) {
+	c.idle.heard(false, r.Method == acp.MethodSessionPrompt)
+	if !c.initialized && r.Method != acp.MethodInitialize {
+		r.Fail(acp.Errorf(acp.CodeInvalidRequest, "%s came before initialize: initialize the connection first", r.Method))
+		return
+	}
+	if err := c.dispatch(r); err != nil {
+		r.Fail(err)
+	}
+}
+
+func (c *conn) dispatch(r *acp.Request) error {
+	switch r.Method {
+	case acp.MethodInitialize:
+		return c.initialize(r)
+	case acp.MethodSessionNew:
+		return c.newSession(r)
+	case acp.MethodSessionClose:
+		return c.closeSession(r)
+	case acp.MethodSessionSetConfigOption:
+		return c.setConfigOption(r)
+	case acp.MethodSessionPrompt:
+		return c.prompt(r)
+	}
+	return acp.Errorf(acp.CodeMethodNotFound, "%s is not a method of this agent; initialize tells what is", r.Method)
+}
+
+// HandleNotification knows session/cancel; everything else is silence.
+func (c *conn) HandleNotification(method string, params json.RawMessage) {
+	cancel := method == acp.MethodSessionCancel && c.initialized
+	c.idle.heard(cancel, false)
+	if !cancel {
+		return
+	}
+	var r acp.SessionRequest
+	if r.UnmarshalJSON(params) != nil {
+		return
+	}
+	if s, err := c.session(r.SessionID); err == nil {
+		s.stop(host.StopCancelled)
+	}
+}
+
+func (c *conn) initialize(r *acp.Request) error {
+	var req acp.InitializeRequest
+	if err := r.Decode(&req); err != nil {
+		return err
+	}
+	c.client, c.terminal = clientTraits{}, false
+	if req.ClientInfo != nil {
+		c.client = knownClient(req.ClientInfo.Name)
+	}
+	c.terminal, _ = req.ClientCapabilities.Meta["terminal_output"].(bool)
+	c.initialized = true
+	r.Reply(acp.InitializeResponse{
+		ProtocolVersion: acp.ProtocolVersion,
+		AgentCapabilities: acp.AgentCapabilities{
+			SessionCapabilities: &acp.SessionCapabilities{Close: &struct{}{}},
+		},
+		AuthMethods: []acp.AuthMethod{},
+		AgentInfo:   &acp.Implementation{Name: "chant-acp", Title: "chant", Version: c.agent.o.Version},
+	})
+	return nil
+}
+
+func (c *conn) newSession(r *acp.Request) error {
+	var req acp.NewSessionRequest
+	if err := r.Decode(&req); err != nil {
+		return err
+	}
+	if err := checkDir(req.Cwd); err != nil {
+		return acp.Errorf(acp.CodeInvalidParams, "cwd %w", err).With("cwd", req.Cwd)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("making a session id: %w", err)
+	}
+	s := newSession(c, "sess_"+id.String(), filepath.Clean(req.Cwd))
+	c.mu.Lock()
+	c.sessions[s.id] = s
+	c.mu.Unlock()
+	s.refresh()
+	b := c.Batch()
+	b.Reply(r, acp.NewSessionResponse{SessionID: s.id, ConfigOptions: s.configOptions()})
+	s.notify(b, s.commands())
+	b.Send()
+	return nil
+}
+
+// checkDir says what is wrong with a session's directory; nil when it exists
+// and can be entered.
+func checkDir(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("is %q: it must be an absolute path", dir)
+	}
+	st, err := os.Stat(dir)
+	switch {
+	case os.IsNotExist(err):
+		return fmt.Errorf("%s does not exist", dir)
+	case err != nil:
+		return fmt.Errorf("%s can't be used: %w", dir, err)
+	case !st.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	}
+	if err := syscall.Access(dir, 1 /* X_OK */); err != nil {
+		return fmt.Errorf("%s can't be entered: %w", dir, err)
+	}
+	return nil
+}
+
+func (c *conn) session(id string) (*session, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sessions[id]
+	if s == nil {
+		return nil, acp.Errorf(acp.CodeResourceNotFound, "session %q is not known here: start one with session/new", id).With("sessionId", id)
+	}
+	return s, nil
+}
+
+func (c *conn) closeSession(r *acp.Request) error {
+	var req acp.SessionRequest
+	if err := r.Decode(&req); err != nil {
+		return err
+	}
+	s, err := c.session(req.SessionID)
+	if err != nil {
+		return err
+	}
+	s.stop(host.StopCancelled)
+	c.mu.Lock()
+	delete(c.sessions, s.id)
+	c.mu.Unlock()
+	r.Reply(struct{}{})
+	return nil
+}
+
+func (c *conn) setConfigOption(r *acp.Request) error {
+	var req acp.SetConfigOptionRequest
+	if err := r.Decode(&req); err != nil {
+		return err
+	}
+	s, err := c.session(req.SessionID)
+	if err != nil {
+		return err
+	}
+	if err := s.setOption(req.ConfigID, req.Value); err != nil {
+		return acp.Errorf(acp.CodeInvalidParams, "%w", err)
+	}
+	r.Reply(acp.SetConfigOptionResponse{ConfigOptions: s.configOptions()})
+	return nil
+}
+
+// prompt registers the turn before anything else is read, so that a cancel in
+// the same packet finds it.
+func (c *conn) prompt(r *acp.Request) error {
+	var req acp.PromptRequest
+	if err := r.Decode(&req); err != nil {
+		return err
+	}
+	s, err := c.session(req.SessionID)
+	if err != nil {
+		return err
+	}
+	t := newTurn(s, r, req.Prompt)
+	if !s.open(t) {
+		return acp.Errorf(acp.CodeInvalidRequest, "a command is still running in this session: wait for it to end, or cancel it").With("sessionId", s.id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leaving {
+		t.finish(cancelledEnd(stateInterrupted))
+		return nil
+	}
+	c.idle.turn(1)
+	c.turns.Go(t.run) // waited for by leave; ended by the turn itself or by stop
+	return nil
+}

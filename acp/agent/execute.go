@@ -1,0 +1,396 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// tailLines of a program's output go into the final content of its tool call.
+const tailLines = 20
+
+// command runs one program: confirmed where that is asked for, in its turn for
+// the place, and told as one tool call.
+func (t *turn) command(inv *command.Invocation) end {
+	x := &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
+	switch t.confirmation(inv) {
+	case command.ConfirmRetype:
+		return t.askRetype(inv)
+	case command.ConfirmAsk:
+		if e, ok := x.askPerson(); !ok {
+			return e
+		}
+	default:
+		if t.wait(inv.Line, false) != nil {
+			return x.titled(t.stoppedBeforeStart(inv.Line))
+		}
+	}
+	return x.run()
+}
+
+// execution is one program as the client sees it.
+type execution struct {
+	turn      *turn
+	inv       *command.Invocation
+	id        string
+	title     string
+	announced bool
+	shaper    *shaper
+	stopShow  context.CancelFunc
+	program   host.Run
+}
+
+func newID() string {
+	id, err := uuid.NewV7()
+	if err != nil { // no randomness: the system is broken, and so would be any other id
+		panic(err)
+	}
+	return id.String()
+}
+
+// title is the command line, led by the name of an environment that is
+// protected.
+func title(inv *command.Invocation) string { return cut(protectedMark(inv)+inv.Line, titleRunes) }
+
+func protectedMark(inv *command.Invocation) string {
+	if !inv.Protected {
+		return ""
+	}
+	return "[" + inv.Environment + "] "
+}
+
+func (x *execution) titled(e end) end {
+	e.line, e.title = x.inv.Line, x.title
+	return e
+}
+
+// run runs the program in the place, which it has, and gives the place up.
+func (x *execution) run() end {
+	t := x.turn
+	defer func() { t.conn.agent.place.release(x.inv.Effect != command.Read) }()
+	if t.stopReason() != host.StopNone {
+		x.fail("")
+		return x.titled(t.stoppedBeforeStart(x.inv.Line))
+	}
+	if x.inv.Notice != "" {
+		t.say(x.inv.Notice + "\n\n")
+	}
+	x.announce(acp.ToolInProgress)
+	x.newShaper()
+	defer x.stopShow()
+	if err := x.start(); err != nil {
+		x.shaper.Abandon()
+		x.fail(err.Error())
+		t.close(fmt.Sprintf("%s%s did not start: %s", protectedMark(x.inv), code(cutBytes(x.inv.Line, fieldBytes)), sentenceEnd(err.Error())))
+		return x.titled(end{reason: acp.StopEndTurn, state: stateFailed})
+	}
+	res := x.program.Wait()
+	t.mu.Lock()
+	t.program = nil
+	t.mu.Unlock()
+	return x.conclude(res)
+}
+
+// start starts the program, unless the turn was stopped in between.
+func (x *execution) start() error {
+	t := x.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped != host.StopNone {
+		return fmt.Errorf("it was %s first", stateCancelled)
+	}
+	run, err := t.session.host.Start(t.ctx, x.inv, host.StartOptions{
+		Name: x.id, Color: t.terminal || x.inv.TTY, Output: x.shaper.Write,
+	})
+	if err != nil {
+		return err
+	}
+	t.program, x.program = run, run
+	return nil
+}
+
+// newShaper prepares the way of the output to the client. What is shown waits
+// for the client to read, but not beyond the end of the turn or of the
+// program's time.
+func (x *execution) newShaper() {
+	t := x.turn
+	t.session.mu.Lock()
+	output := t.session.output
+	t.session.mu.Unlock()
+	ctx := t.ctx
+	x.stopShow = func() {}
+	if x.inv.Timeout > 0 {
+		ctx, x.stopShow = context.WithTimeout(t.ctx, x.inv.Timeout)
+	}
+	cfg := shaperConfig{
+		Plain: output == outputPlain, Full: output == outputFull, Quiet: output == outputQuiet,
+		LogPath: x.logPath,
+		Emit:    func(text string) error { return t.conn.Update(ctx, t.session.id, x.outputUpdate(text)) },
+	}
+	if t.terminal {
+		cfg.Mode = shapeTerminal
+	}
+	x.shaper = newShaper(cfg)
+}
+
+func (x *execution) logPath() string { return x.program.Log() }
+
+// outputUpdate is one piece of output as the client takes it.
+func (x *execution) outputUpdate(text string) acp.SessionUpdate {
+	if !x.turn.terminal {
+		return acp.AgentMessageChunk{Content: acp.Text(text)}
+	}
+	return acp.ToolCallUpdate{
+		ToolCallID: x.id, Status: acp.ToolInProgress,
+		Meta: acp.Meta{"terminal_output": map[string]any{"terminal_id": x.id, "data": text}},
+	}
+}
+
+// announce sends the tool call, or its new status.
+func (x *execution) announce(status acp.ToolStatus) {
+	t := x.turn
+	if x.announced {
+		_ = t.conn.Update(t.ctx, t.session.id, acp.ToolCallUpdate{ToolCallID: x.id, Status: status, Content: x.terminalContent(), Meta: x.terminalInfo()})
+		return
+	}
+	x.announced = true
+	call := acp.ToolCall{
+		ToolCallID: x.id, Title: x.title, ToolKind: acp.ToolExecute, Status: status, RawInput: x.rawInput(),
+	}
+	if status == acp.ToolInProgress {
+		call.Content, call.Meta = x.terminalContent(), x.terminalInfo()
+	} else {
+		call.Content = []acp.ToolCallContent{acp.ToolText(x.describe())}
+	}
+	s := t.session
+	s.notify(t.tail, call)
+	t.flush()
+}
+
+func (x *execution) terminalContent() []acp.ToolCallContent {
+	if !x.turn.terminal {
+		return nil
+	}
+	return []acp.ToolCallContent{acp.ToolTerminal(x.id)}
+}
+
+func (x *execution) terminalInfo() acp.Meta {
+	if !x.turn.terminal {
+		return nil
+	}
+	return acp.Meta{"terminal_info": map[string]any{"terminal_id": x.id, "cwd": x.inv.Dir}}
+}
+
+// rawInput is what will run, bounded as a whole.
+func (x *execution) rawInput() any {
+	argv, room := []string{}, fieldBytes
+	for i, a := range x.inv.Argv {
+		if room <= 0 {
+			argv = append(argv, fmt.Sprintf("… and %d more", len(x.inv.Argv)-i))
+			break
+		}
+		a = cutBytes(a, room+len("…"))
+		argv = append(argv, a)
+		room -= len(a)
+	}
+	return struct {
+		Command string   `json:"command"`
+		Argv    []string `json:"argv"`
+		Cwd     string   `json:"cwd"`
+	}{cutBytes(x.inv.Line, fieldBytes), argv, x.inv.Dir}
+}
+
+// fail closes the tool call of a program that never ran, where it was
+// announced.
+func (x *execution) fail(why string) {
+	if !x.announced {
+		return
+	}
+	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": false}}
+	if x.turn.terminal {
+		u.Meta = x.terminalExit(nil, "")
+	} else if why != "" {
+		u.Content = []acp.ToolCallContent{acp.ToolText(cutBytes(sentence(why), fieldBytes))}
+	}
+	x.turn.session.notify(x.turn.tail, u)
+}
+
+func (x *execution) terminalExit(code any, signal string) acp.Meta {
+	exit := map[string]any{"terminal_id": x.id, "exit_code": code, "signal": nil}
+	if signal != "" {
+		exit["signal"] = signal
+	}
+	return acp.Meta{"terminal_exit": exit}
+}
+
+// rawOutput is the machine's account of how a program ended.
+type rawOutput struct {
+	ExitCode   int    `json:"exitCode"`
+	Signal     string `json:"signal,omitempty"`
+	DurationMS int64  `json:"durationMs"`
+	Bytes      int64  `json:"bytes"`
+	Truncated  bool   `json:"truncated"`
+	Log        string `json:"log,omitempty"`
+	LogLacks   string `json:"logLacks,omitempty"`
+}
+
+// conclude tells how the program ended: the rest of its output, the tool call,
+// and one closing line.
+func (x *execution) conclude(res host.Result) end {
+	t := x.turn
+	if t.stopReason() != host.StopNone {
+		x.shaper.Abandon()
+	}
+	rest := x.shaper.Finish()
+	stats := x.shaper.Stats()
+	for _, piece := range rest {
+		t.session.notify(t.tail, x.outputUpdate(piece))
+	}
+	t.said = t.said || (!t.terminal && stats.Shown > 0)
+
+	e := x.titled(end{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
+	e.meta = map[string]any{"exitCode": res.ExitCode}
+	if e.state == stateCancelled || e.state == stateInterrupted {
+		e.reason = acp.StopCancelled
+	}
+	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: rawOutput{
+		ExitCode: res.ExitCode, Signal: res.Signal, DurationMS: res.Duration.Milliseconds(),
+		Bytes: stats.Bytes, Truncated: stats.Truncated, Log: x.program.Log(), LogLacks: logLacks(stats, res),
+	}}
+	if e.state == stateCompleted {
+		u.Status = acp.ToolCompleted
+	}
+	if t.terminal {
+		var exit any = res.ExitCode
+		if res.Signal != "" {
+			exit = nil
+		}
+		u.Meta = x.terminalExit(exit, res.Signal)
+	} else if tail := x.shaper.Tail(tailLines); tail != "" {
+		u.Content = []acp.ToolCallContent{acp.ToolText(fenced(tail))}
+	}
+	t.session.notify(t.tail, u)
+	t.close(x.closing(e, res, stats))
+	return e
+}
+
+// logLacks says why the log is short, where there was output to keep.
+func logLacks(stats shapeStats, res host.Result) string {
+	if stats.Bytes == 0 {
+		return ""
+	}
+	return res.LogLacks
+}
+
+// state judges the end of the program. The reason for which the turn was
+// stopped was recorded when it happened and is not inferred.
+func (x *execution) state(res host.Result) string {
+	switch x.turn.stopReason() {
+	case host.StopCancelled:
+		return stateCancelled
+	case host.StopLeaving:
+		return stateInterrupted
+	}
+	if res.Stopped == host.StopNone && res.Err == nil && slices.Contains(x.inv.Success, res.ExitCode) {
+		return stateCompleted
+	}
+	return stateFailed
+}
+
+// closing is the one line that says what ended, how, and how long it took,
+// because half of the clients show nothing else of a tool call.
+func (x *execution) closing(e end, res host.Result, stats shapeStats) string {
+	var b strings.Builder
+	if x.turn.said {
+		b.WriteString("\n")
+	}
+	if e.state == stateFailed && x.quiet() {
+		if tail := x.shaper.Tail(tailLines); tail != "" {
+			b.WriteString(fenced(tail) + "\n\n")
+		}
+	}
+	fmt.Fprintf(&b, "%s%s %s.", protectedMark(x.inv), code(cutBytes(x.inv.Line, fieldBytes)), x.verdict(e, res))
+	for _, note := range notes(res, stats) {
+		b.WriteString(" " + note)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func (x *execution) quiet() bool { return x.shaper.cfg.Quiet }
+
+func (x *execution) verdict(e end, res host.Result) string {
+	after := span(res.Duration)
+	switch {
+	case e.state == stateCompleted && res.ExitCode == 0:
+		return "completed in " + after
+	case e.state == stateCompleted:
+		return fmt.Sprintf("completed with exit code %d in %s", res.ExitCode, after)
+	case e.state == stateCancelled && res.Stopped == host.StopNone:
+		return fmt.Sprintf("was cancelled, but had ended by itself with exit code %d after %s", res.ExitCode, after)
+	case e.state == stateCancelled:
+		return "was cancelled after " + after
+	case e.state == stateInterrupted:
+		return "was interrupted after " + after + ", because the client left"
+	case res.Stopped == host.StopTimeout:
+		return fmt.Sprintf("failed: it ran longer than its time limit of %s and was ended", limit(x.inv.Timeout))
+	case res.Err != nil:
+		return fmt.Sprintf("failed after %s: %v", after, res.Err)
+	case res.Signal != "":
+		return fmt.Sprintf("failed: it was ended by %s after %s", res.Signal, after)
+	}
+	return fmt.Sprintf("failed with exit code %d after %s", res.ExitCode, after)
+}
+
+// limit is a time limit as the manifest writes it, without zero parts.
+func limit(d time.Duration) string {
+	s := d.String()
+	s = strings.TrimSuffix(s, "0s")
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	if s == "" || strings.HasSuffix(d.String(), "s") && !strings.HasSuffix(d.String(), "m0s") {
+		return d.String()
+	}
+	return s
+}
+
+// notes are what else a person should know about the end.
+func notes(res host.Result, stats shapeStats) []string {
+	var out []string
+	if res.Killed {
+		out = append(out, "It did not end when asked, so it was killed.")
+	}
+	switch {
+	case res.Leftovers == 1:
+		out = append(out, "One process that it left behind was ended.")
+	case res.Leftovers > 1:
+		out = append(out, fmt.Sprintf("%d processes that it left behind were ended.", res.Leftovers))
+	}
+	if res.HeldOutput {
+		out = append(out, "A process that it started in the background goes on, and its output is not shown; it ends with this agent.")
+	}
+	if res.Handed {
+		out = append(out, "It is given the rest of its grace to end.")
+	}
+	if lacks := logLacks(stats, res); lacks != "" && stats.Truncated {
+		out = append(out, sentence(lacks))
+	}
+	return out
+}
+
+// sentenceEnd is s, ended by a full stop.
+func sentenceEnd(s string) string {
+	if strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+)
+
+// promptWords turns the blocks of a prompt into words: the text blocks, each
+// split alone, and between them links, each of which is one word whatever it
+// holds. root is the directory that programs run in.
+func promptWords(blocks []acp.ContentBlock, root string) ([]string, error) {
+	var words []string
+	afterText := false // the last block that counts was text
+	for _, b := range blocks {
+		switch b.Type {
+		case acp.ContentText:
+			split, err := command.Split(b.Text)
+			if err != nil {
+				return nil, err
+			}
+			if len(split) == 0 {
+				continue
+			}
+			if afterText {
+				return nil, errors.New("the prompt has two pieces of text: send the command line as one")
+			}
+			words, afterText = append(words, split...), true
+		case acp.ContentResourceLink:
+			if len(words) == 0 {
+				return nil, errors.New("the prompt begins with a link: begin with the command, files may follow as its arguments")
+			}
+			path, err := linkPath(b.URI, root)
+			if err != nil {
+				return nil, err
+			}
+			words, afterText = append(words, path), false
+		default:
+			return nil, fmt.Errorf("the prompt holds %s, which a command line can't: send text, and files as links", contentName(b.Type))
+		}
+	}
+	if len(words) == 0 {
+		return nil, errors.New("the prompt is empty: type a command, or help")
+	}
+	return words, nil
+}
+
+func contentName(typ string) string {
+	switch typ {
+	case acp.ContentResource:
+		return "an embedded resource"
+	case acp.ContentImage:
+		return "an image"
+	case acp.ContentAudio:
+		return "a sound"
+	}
+	return "content of the type " + typ
+}
+
+// linkPath is the path of a file: link as an argument: relative to root where
+// it lies inside, and never one that looks like a flag.
+func linkPath(uri, root string) (string, error) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", fmt.Errorf("the link %q can't be read: link a file", uri)
+	}
+	if u.Scheme != "file" || (u.Host != "" && u.Host != "localhost") || u.Opaque != "" {
+		return "", fmt.Errorf("the link %q is not a file of this machine: only file: links can be arguments", uri)
+	}
+	if !filepath.IsAbs(u.Path) || strings.ContainsFunc(u.Path, func(r rune) bool { return r < 0x20 || r == 0x7f || r == 0xfffd }) {
+		return "", fmt.Errorf("the link %q does not hold a path that can be an argument: type the path", uri)
+	}
+	path := filepath.Clean(u.Path)
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return path, nil
+}

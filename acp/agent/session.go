@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// Values of the session option "output".
+const (
+	outputAuto  = "auto"
+	outputFull  = "full"
+	outputPlain = "plain"
+	outputQuiet = "quiet"
+)
+
+// noEnvironment is the value of the session option "env" that names none.
+const noEnvironment = "none"
+
+// session is one thread: a directory, its options, and at most one open turn.
+type session struct {
+	conn *conn
+	id   string
+	dir  string
+	host host.Host
+
+	mu      sync.Mutex
+	turn    *turn
+	env     string // "" for none
+	output  string
+	titled  bool
+	told    string // the manifest's problem as it was last told
+	allow   host.AllowList
+	shown   int // version of the allow-list that the client was told of by a turn
+	history []entry
+	pending map[string]pendingConfirm
+	guesses int // wrong codes since the last one given out
+}
+
+func newSession(c *conn, id, dir string) *session {
+	output := c.agent.o.Output
+	if output == "" {
+		output = outputAuto
+	}
+	return &session{conn: c, id: id, dir: dir, host: c.agent.o.Open(dir), output: output, pending: map[string]pendingConfirm{}}
+}
+
+// refresh looks at the allow-list anew and returns it. An environment that is
+// no longer declared is no longer the session's.
+func (s *session) refresh() host.AllowList {
+	allow := s.host.AllowList()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allow = allow
+	if s.env != "" && !slices.Contains(choosable(allow), s.env) {
+		s.env = ""
+	}
+	return allow
+}
+
+// open makes t the session's turn, unless one is open.
+func (s *session) open(t *turn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		return false
+	}
+	s.turn = t
+	return true
+}
+
+// stop asks for the end of the open turn, if there is one.
+func (s *session) stop(why host.Stop) {
+	s.mu.Lock()
+	t := s.turn
+	s.mu.Unlock()
+	if t != nil {
+		t.stop(why)
+	}
+}
+
+// notify adds an update of this session to a batch.
+func (s *session) notify(b *acp.Batch, u acp.SessionUpdate) {
+	b.Notify(acp.MethodSessionUpdate, acp.SessionNotification{SessionID: s.id, Update: u})
+}
+
+// commands is the snapshot of slash commands.
+func (s *session) commands() acp.AvailableCommandsUpdate {
+	s.mu.Lock()
+	allow := s.allow
+	s.mu.Unlock()
+	list := []acp.AvailableCommand{}
+	for _, ad := range allow.Registry.Advertised() {
+		c := acp.AvailableCommand{Name: ad.Name, Description: ad.Description}
+		if ad.Hint != "" {
+			c.Input = &acp.CommandInput{Hint: ad.Hint}
+		}
+		list = append(list, c)
+	}
+	return acp.AvailableCommandsUpdate{AvailableCommands: list}
+}
+
+// choosable are the environments that a session may have for a default. A
+// protected one has to stand in the line itself.
+func choosable(allow host.AllowList) []string {
+	var names []string
+	for _, e := range allow.Environments {
+		if !e.Protected {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// configOptions is the complete list of the session's options.
+func (s *session) configOptions() []acp.ConfigOption {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var options []acp.ConfigOption
+	if names := choosable(s.allow); len(names) > 0 {
+		o := acp.ConfigOption{
+			ID: "env", Name: "Environment", Type: "select", CurrentValue: noEnvironment,
+			Description: "The environment of commands that take one and are not given one. A protected environment has to be typed.",
+			Options:     []acp.ConfigOptionValue{{Value: noEnvironment, Name: "none", Description: "Each command names its environment"}},
+		}
+		if s.env != "" {
+			o.CurrentValue = s.env
+		}
+		for _, name := range names {
+			o.Options = append(o.Options, acp.ConfigOptionValue{Value: name, Name: name})
+		}
+		options = append(options, o)
+	}
+	return append(options, acp.ConfigOption{
+		ID: "output", Name: "Output", Type: "select", CurrentValue: s.output,
+		Description: "How much of what a command prints is shown. The whole is always in its log.",
+		Options: []acp.ConfigOptionValue{
+			{Value: outputAuto, Name: "auto", Description: "The beginning and the end of a long output"},
+			{Value: outputFull, Name: "full", Description: "Everything"},
+			{Value: outputPlain, Name: "plain", Description: "As auto, as plain text without a code block"},
+			{Value: outputQuiet, Name: "quiet", Description: "Nothing, unless the command fails"},
+		},
+	})
+}
+
+// setOption sets one option; the error names what may be set.
+func (s *session) setOption(id, value string) error {
+	allow := s.refresh()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch id {
+	case "env":
+		return s.setEnv(allow, value)
+	case "output":
+		values := []string{outputAuto, outputFull, outputPlain, outputQuiet}
+		if !slices.Contains(values, value) {
+			return fmt.Errorf("output has no value %q: it takes %s", value, strings.Join(values, ", "))
+		}
+		s.output = value
+		return nil
+	}
+	return fmt.Errorf("there is no option %q: there are env and output", id)
+}
+
+func (s *session) setEnv(allow host.AllowList, value string) error {
+	if value == noEnvironment {
+		s.env = ""
+		return nil
+	}
+	if slices.ContainsFunc(allow.Environments, func(e command.Environment) bool { return e.Name == value && e.Protected }) {
+		return fmt.Errorf("env %q is protected: it is never a default, type it in each command that is meant for it", value)
+	}
+	names := choosable(allow)
+	if !slices.Contains(names, value) {
+		return fmt.Errorf("env has no value %q: it takes %s", value, strings.Join(append([]string{noEnvironment}, names...), ", "))
+	}
+	s.env = value
+	return nil
+}

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/command"
+)
+
+const (
+	titleRunes = 200      // of a tool call and a session
+	fieldBytes = 4 << 10  // of a string in rawInput and in a final content
+	pieceBytes = 20 << 10 // JSON-encoded bytes of a chunk of our own text
+)
+
+// code is s as inline code, whatever backticks it holds (CommonMark, 6.1).
+func code(s string) string {
+	longest, run := 0, 0
+	for _, r := range s {
+		if r == '`' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	fence := strings.Repeat("`", longest+1)
+	if longest > 0 {
+		return fence + " " + s + " " + fence
+	}
+	return fence + s + fence
+}
+
+// fenced is s as a code block that nothing in s can end.
+func fenced(s string) string {
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
+}
+
+// cut shortens s to n runes.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// cutBytes shortens s to n bytes at a rune.
+func cutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	n -= len("…")
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// pieces cuts text by its encoded size, at runes.
+func pieces(text string) []string {
+	var out []string
+	start, size := 0, 0
+	for i, r := range text {
+		n := utf8.RuneLen(r)
+		switch {
+		case r == '"' || r == '\\' || r == '\n' || r == '\t':
+			n = 2
+		case r < 0x20 || r == 0x7f || r == 0x2028 || r == 0x2029 || n < 0:
+			n = 6
+		}
+		if size += n; size > pieceBytes {
+			out = append(out, text[start:i])
+			start, size = i, n
+		}
+	}
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+// refusalText is a refusal for a person. What relies on alignment is shown as
+// it is.
+func refusalText(err error) string {
+	var r *command.Refusal
+	var syntax *command.SyntaxError
+	switch {
+	case errors.As(err, &r):
+		reason, rest, found := strings.Cut(r.Error(), "\n")
+		if !found {
+			return reason
+		}
+		return reason + "\n\n" + fenced(strings.Trim(rest, "\n"))
+	case errors.As(err, &syntax):
+		return "This is not a command line: " + syntax.Error()
+	}
+	return sentence(err.Error())
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	s = strings.ToUpper(string(r)) + s[n:]
+	if !strings.HasSuffix(s, ".") {
+		s += "."
+	}
+	return s
+}
+
+// span is a duration as a person says it: three digits and a unit.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d m", int(d.Hours()), int(d.Minutes())%60)
+}

@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// States of a turn, as _meta.chant.outcome of its response tells them.
+const (
+	stateCompleted   = "completed"
+	stateFailed      = "failed"
+	stateRefused     = "refused"
+	stateCancelled   = "cancelled"
+	stateWaiting     = "waiting"
+	stateInterrupted = "interrupted"
+)
+
+// errStopped is the cause of a turn's context.
+var errStopped = errors.New("the turn was stopped")
+
+// end is how a turn ended.
+type end struct {
+	reason acp.StopReason
+	state  string
+	line   string // the command line, where there was one
+	title  string
+	ran    bool // a program was started
+	meta   map[string]any
+	took   time.Duration
+}
+
+func cancelledEnd(state string) end { return end{reason: acp.StopCancelled, state: state} }
+
+// turn is one prompt, from its registration to its response.
+type turn struct {
+	session  *session
+	conn     *conn
+	req      *acp.Request
+	blocks   []acp.ContentBlock
+	client   clientTraits
+	terminal bool
+
+	// ctx ends when the turn is stopped: what waits then stops waiting.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	tail   *acp.Batch // what is sent together with the response
+	said   bool       // text was sent: the next paragraph starts a new line
+
+	mu      sync.Mutex
+	stopped host.Stop // the first reason
+	program host.Run  // while one runs
+}
+
+// newTurn is called on the reading goroutine.
+func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
+	t := &turn{session: s, conn: s.conn, req: r, blocks: blocks, client: s.conn.client, terminal: s.conn.terminal, tail: s.conn.Batch()}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	return t
+}
+
+// stop records why the turn is to end, the first reason counting, and passes it
+// to the program. It never waits.
+func (t *turn) stop(why host.Stop) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped == host.StopNone {
+		t.stopped = why
+	}
+	t.cancel(errStopped)
+	if t.program != nil {
+		t.program.Stop(why)
+	}
+}
+
+func (t *turn) stopReason() host.Stop {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stopped
+}
+
+// run is the turn's goroutine.
+func (t *turn) run() {
+	defer t.conn.idle.turn(-1)
+	unwatch := context.AfterFunc(t.req.Context(), func() { t.stop(host.StopCancelled) })
+	e := t.guarded()
+	unwatch()
+	t.finish(e)
+}
+
+// guarded runs the turn and turns a panic into a failed one: the client gets
+// its answer on every path.
+func (t *turn) guarded() (e end) {
+	defer func() {
+		if x := recover(); x != nil {
+			t.conn.agent.o.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
+			t.close("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
+			e = end{reason: acp.StopEndTurn, state: stateFailed}
+		}
+	}()
+	t.conn.Settle() // a cancel in the same packet is seen before anything starts
+	return t.do()
+}
+
+func (t *turn) do() end {
+	allow := t.session.refresh()
+	t.greet(allow)
+	if t.stopReason() != host.StopNone {
+		return t.stoppedBeforeStart("")
+	}
+	words, err := promptWords(t.blocks, t.session.host.Dir())
+	if err != nil {
+		return t.refuse(err)
+	}
+	inv, err := allow.Registry.Parse(words, t.parseOptions())
+	if err != nil {
+		return t.refuse(err)
+	}
+	if inv.Kind == command.KindBuiltin {
+		return t.builtin(allow, inv)
+	}
+	return t.command(inv)
+}
+
+func (t *turn) parseOptions() command.ParseOptions {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return command.ParseOptions{Environment: t.session.env}
+}
+
+// greet sends what a client should know before the turn and may have missed:
+// the slash commands at the first prompt and after a change, and what is wrong
+// with the manifest.
+func (t *turn) greet(allow host.AllowList) {
+	s := t.session
+	s.mu.Lock()
+	news, changed := s.shown != allow.Version, s.shown != 0
+	s.shown = allow.Version
+	problem := ""
+	if allow.Problem != nil {
+		problem = allow.Problem.Error()
+	}
+	tell := problem != s.told && problem != ""
+	s.told = problem
+	s.mu.Unlock()
+	if news {
+		s.notify(t.tail, s.commands())
+		if changed {
+			s.notify(t.tail, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
+		}
+	}
+	if tell {
+		t.close("The project's commands are not available, because its manifest can't be used. The built-in commands still work.\n\n" + fenced(problem) + "\n\n")
+	}
+	t.flush()
+}
+
+// flush sends what was collected for the response already now. It does not
+// wait: what is collected is small.
+func (t *turn) flush() {
+	t.tail.Send()
+	t.tail = t.conn.Batch()
+}
+
+// say sends text at once, as far as the client reads.
+func (t *turn) say(text string) {
+	for _, piece := range pieces(text) {
+		t.said = true
+		if t.conn.Update(t.ctx, t.session.id, acp.AgentMessageChunk{Content: acp.Text(piece)}) != nil {
+			return // stopped or gone: the turn ends for that reason
+		}
+	}
+}
+
+// close adds text to what is sent with the response.
+func (t *turn) close(text string) {
+	for _, piece := range pieces(text) {
+		t.said = true
+		t.session.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(piece)})
+	}
+}
+
+// refuse ends a turn whose prompt is not a command. Nothing ran.
+func (t *turn) refuse(err error) end {
+	t.close(refusalText(err))
+	reason := acp.StopRefusal
+	switch t.conn.agent.o.Refusal {
+	case "refusal":
+	case "end_turn":
+		reason = acp.StopEndTurn
+	default:
+		if t.client.hidesRefusal {
+			reason = acp.StopEndTurn
+		}
+	}
+	return end{reason: reason, state: stateRefused}
+}
+
+// stoppedBeforeStart ends a turn that was stopped while no program ran.
+func (t *turn) stoppedBeforeStart(line string) end {
+	e := cancelledEnd(stateCancelled)
+	if t.stopReason() == host.StopLeaving {
+		e.state = stateInterrupted
+	}
+	e.line = line
+	return e
+}
+
+// finish answers the prompt and frees the session for the next one. No update
+// of this turn follows the answer, and none of the next precedes it.
+func (t *turn) finish(e end) {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.line != "" {
+		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took})
+		if !s.titled {
+			s.titled = true
+			s.notify(t.tail, acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
+		}
+	}
+	chant := map[string]any{"outcome": e.state}
+	for k, v := range e.meta {
+		chant[k] = v
+	}
+	t.tail.Reply(t.req, acp.PromptResponse{StopReason: e.reason, Meta: acp.Meta{"chant": chant}})
+	s.turn = nil
+	t.tail.Send()
+	t.cancel(errStopped)
+}
+
+// wait takes the place, telling the person when that takes long.
+func (t *turn) wait(line string, front bool) error {
+	return t.conn.agent.place.take(t.ctx, line, front, func(holder string) {
+		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", code(holder)))
+	})
+}

@@ -1,0 +1,96 @@
+// Package host is the seam between the agent and what it runs things on: the
+// interfaces, their events and results, and no implementation. host/project is
+// the real one; tests drive the whole protocol through a stub.
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/chant-acp/chant-acp/command"
+)
+
+// Host is one project: its allow-list, and the programs that it allows.
+type Host interface {
+	// Dir is the project root, absolute.
+	Dir() string
+	// AllowList is what may run now. It follows the files it is made of and is
+	// cheap while they do not change.
+	AllowList() AllowList
+	// Start starts the program of an invocation. ctx bounds the start only. An
+	// error means that nothing runs; it says why and what to do.
+	Start(ctx context.Context, inv *command.Invocation, o StartOptions) (Run, error)
+}
+
+// AllowList is what a project allows.
+type AllowList struct {
+	Registry *command.Registry
+	// Environments of the manifest, in its order.
+	Environments []command.Environment
+	// Problem says why the manifest is not in use; nil when all is well or
+	// there is none. The built-in commands work all the same.
+	Problem error
+	// Version changes whenever the rest may have.
+	Version int
+}
+
+// StartOptions say how a program's output is wanted.
+type StartOptions struct {
+	// Name identifies the turn; the log file is named after it. It matches
+	// ^[A-Za-z0-9_][A-Za-z0-9_.-]*$.
+	Name string
+	// Color says that the reader shows colour.
+	Color bool
+	// Output takes what the program prints, in order, from one goroutine. The
+	// bytes are valid until it returns. While it blocks the program is slowed
+	// down.
+	Output func([]byte)
+}
+
+// Run is a program that was started.
+type Run interface {
+	// Stop asks for the program's end and returns at once. A second
+	// StopCancelled does not wait for the grace.
+	Stop(Stop)
+	// Wait returns when the program and its process group have ended, or were
+	// left to the guard, and all output was delivered.
+	Wait() Result
+	// Log is the path of the file that keeps the whole output, "" while there
+	// is none.
+	Log() string
+}
+
+// Stop says why a program is ended.
+type Stop int
+
+// The reasons. The first one given counts.
+const (
+	StopNone      Stop = iota // it ended by itself
+	StopCancelled             // a person asked
+	StopTimeout               // its time was over
+	StopLeaving               // this process leaves
+	StopFault                 // what took its output failed
+)
+
+// Result is how a program ended.
+type Result struct {
+	ExitCode int    // 128+n where signal n ended it; -1 where it was not seen to end
+	Signal   string // "SIGKILL"; "" for none
+	Duration time.Duration
+	Stopped  Stop
+	// Killed says that SIGKILL had to be sent.
+	Killed bool
+	// Leftovers counts processes that the program left behind and that were
+	// ended.
+	Leftovers int
+	// HeldOutput says that a process outside the program's group still held
+	// its output open; what it prints later is not shown.
+	HeldOutput bool
+	// Handed says that the program still runs and was left to the guard.
+	Handed bool
+	// LogLacks says why the log holds less than the whole output; "" when it
+	// holds it all.
+	LogLacks string
+	// Err says that the program could not be followed to its end.
+	Err error
+}

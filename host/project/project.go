@@ -1,0 +1,146 @@
+// Package project is the real host: one directory, its manifest, the chant
+// program found there, and the programs they allow.
+package project
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// Options are what a Project needs from the process it lives in.
+type Options struct {
+	// Env is the environment that programs inherit, "NAME=value".
+	Env []string
+	// LogDir is where the logs of turns go; "" for nowhere.
+	LogDir string
+	// LogMax bounds one log in bytes; 0 for 1 GiB.
+	LogMax int64
+	// LogFloor is the free disk, in bytes, that a log leaves; 0 for 512 MiB.
+	LogFloor int64
+	// Chant is the chant program to use, absolute; "" to look for one.
+	Chant string
+}
+
+// Project is a host bound to the directory of a session. It implements
+// host.Host and is safe for concurrent use.
+type Project struct {
+	dir string
+	o   Options
+
+	mu    sync.Mutex
+	seen  fingerprint
+	root  string
+	allow host.AllowList
+}
+
+// New makes the host of a session in dir, which is absolute and exists. Nothing
+// is read yet.
+func New(dir string, o Options) *Project {
+	if o.LogMax <= 0 {
+		o.LogMax = 1 << 30
+	}
+	if o.LogFloor <= 0 {
+		o.LogFloor = 512 << 20
+	}
+	return &Project{dir: dir, o: o}
+}
+
+// fingerprint identifies the files that an allow-list is made of, well enough
+// to notice a change without reading them.
+type fingerprint struct {
+	manifest, root, chant string
+	problem               string
+	size, modified        int64
+	inode                 uint64
+	set                   bool
+}
+
+// Dir is the project root: the manifest's folder, else the repository's root,
+// else the session's directory.
+func (p *Project) Dir() string {
+	p.AllowList()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.root
+}
+
+// AllowList looks whether the manifest or the chant program changed and reads
+// them anew where they did.
+func (p *Project) AllowList() host.AllowList {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	path, root, err := command.FindManifest(p.dir)
+	now := fingerprint{manifest: path, root: root, chant: p.findChant(root), set: true}
+	if err != nil {
+		now.problem = err.Error()
+	}
+	now.stat(path)
+	if now == p.seen {
+		return p.allow
+	}
+	p.seen, p.root = now, root
+	p.allow = host.AllowList{Problem: err, Version: p.allow.Version + 1}
+	o := command.RegistryOptions{Root: root, Chant: now.chant}
+	if path != "" {
+		if o.Manifest, err = command.ReadManifest(path); err != nil {
+			o.Manifest, p.allow.Problem = nil, err
+		} else {
+			p.allow.Environments = o.Manifest.Environments()
+		}
+	}
+	p.allow.Registry = command.NewRegistry(o)
+	return p.allow
+}
+
+func (f *fingerprint) stat(path string) {
+	if path == "" {
+		return
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		f.problem = err.Error()
+		return
+	}
+	f.size, f.modified, f.inode = st.Size(), st.ModTime().UnixNano(), inode(st)
+}
+
+// findChant looks for the chant program: the project's own, then PATH.
+func (p *Project) findChant(root string) string {
+	if p.o.Chant != "" {
+		return p.o.Chant
+	}
+	if own := filepath.Join(root, "node_modules", ".bin", "chant"); isProgram(own) {
+		return own
+	}
+	for _, dir := range filepath.SplitList(lookup(p.o.Env, "PATH")) {
+		if path := filepath.Join(dir, "chant"); filepath.IsAbs(dir) && isProgram(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// isProgram says whether path can be executed and is not this very binary,
+// which would ask itself for ever.
+func isProgram(path string) bool {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0 {
+		return false
+	}
+	self, err := os.Stat("/proc/self/exe")
+	return err != nil || !os.SameFile(st, self)
+}
+
+// lookup returns the value of a variable, the last one counting.
+func lookup(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := cutName(env[i], name); ok {
+			return v
+		}
+	}
+	return ""
+}

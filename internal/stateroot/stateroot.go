@@ -1,0 +1,53 @@
+// Package stateroot says where this user's state is kept: sessions, runs and
+// the logs of turns.
+package stateroot
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Dir returns the state root for an environment, as an absolute path that may
+// not exist yet: $CHANT_ACP_STATE, else $XDG_STATE_HOME/chant-acp, else
+// ~/.local/state/chant-acp, else a folder of this user's below the temporary
+// folder. Relative values are ignored: what they mean depends on where one
+// stands.
+func Dir(getenv func(string) string) string {
+	if dir := getenv("CHANT_ACP_STATE"); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "chant-acp")
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "chant-acp")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("chant-acp-%d", os.Getuid()))
+}
+
+// Make creates dir and the folders above it with mode 0700 and checks that dir
+// is a real folder of this user that nobody else may enter: below a shared
+// temporary folder somebody else may have made it first.
+func Make(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the state folder %s: %w", dir, err)
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("checking the state folder: %w", err)
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("the state folder %s is not a real folder: remove it, or set CHANT_ACP_STATE", dir)
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Getuid() {
+		return fmt.Errorf("the state folder %s belongs to another user: set CHANT_ACP_STATE to a folder of your own", dir)
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return fmt.Errorf("the state folder %s can be entered by others: %w", dir, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package stateroot_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chant-acp/chant-acp/internal/stateroot"
+)
+
+func TestDir(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"CHANT_ACP_STATE": "/s", "XDG_STATE_HOME": "/x", "HOME": "/h"}, "/s"},
+		{map[string]string{"XDG_STATE_HOME": "/x", "HOME": "/h"}, "/x/chant-acp"},
+		{map[string]string{"HOME": "/h"}, "/h/.local/state/chant-acp"},
+		{map[string]string{"CHANT_ACP_STATE": "rel", "XDG_STATE_HOME": "rel", "HOME": "/h"}, "/h/.local/state/chant-acp"},
+	} {
+		if got := stateroot.Dir(func(k string) string { return c.env[k] }); got != c.want {
+			t.Errorf("%v: got %s, want %s", c.env, got, c.want)
+		}
+	}
+	if got := stateroot.Dir(func(string) string { return "" }); filepath.Dir(got) != tmp {
+		t.Errorf("without a home: got %s, want a folder in %s", got, tmp)
+	}
+}
+
+func TestMake(t *testing.T) {
+	tmp := t.TempDir()
+	dir := filepath.Join(tmp, "a", "b")
+	if err := stateroot.Make(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if st, err := os.Stat(d); err != nil || st.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v %v", d, st.Mode(), err)
+		}
+	}
+	open := filepath.Join(tmp, "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := stateroot.Make(open); err != nil {
+		t.Error(err)
+	}
+	if st, _ := os.Stat(open); st.Mode().Perm() != 0o700 {
+		t.Error("a folder that others could enter stays so")
+	}
+	link := filepath.Join(tmp, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if stateroot.Make(link) == nil {
+		t.Error("a link was taken for a folder")
+	}
+	file := filepath.Join(tmp, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stateroot.Make(file) == nil || stateroot.Make(filepath.Join(file, "x")) == nil {
+		t.Error("a file was taken for a folder")
+	}
+}
