@@ -101,7 +101,8 @@ func TestEditRefuses(t *testing.T) {
 		{"comment without an end", "/* a", "line 1, column 1: this comment has no end"},
 		{"carriage return in a comment", "// a\r{}\n", "line 1, column 5: a carriage return stands alone"},
 		{"too deep", strings.Repeat("[", 501), "line 1, column 501: values are nested more than 500 deep"},
-		{"UTF-16", "\xff\xfe{\x00}\x00", "line 1, column 1"},
+		{"UTF-16", "\xff\xfe{\x00}\x00", "line 1, column 1: this is not UTF-8 text"},
+		{"Latin-1 in a comment", "{}\n// \ufffd Stra\xdfe", "line 2, column 12: this is not UTF-8 text"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := edit(c.in)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 )
@@ -37,6 +38,9 @@ func parse(src []byte, unit string) (*document, error) {
 	if i := bytes.IndexByte(body, '\n'); i > 0 && body[i-1] == '\r' {
 		d.layout.newline = "\r\n"
 	}
+	if n := invalidUTF8(body); n >= 0 {
+		return nil, fmt.Errorf("%s: this is not UTF-8 text, as JSON must be (RFC 8259, section 8.1)", position(body, n))
+	}
 	s := scanner{body: body}
 	if err := s.run(); err != nil {
 		return nil, err
@@ -54,6 +58,21 @@ func parse(src []byte, unit string) (*document, error) {
 		d.layout.unit = u
 	}
 	return d, nil
+}
+
+// invalidUTF8 is the offset of the first byte that is not UTF-8 text, or -1.
+func invalidUTF8(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	n := 0
+	for {
+		r, size := utf8.DecodeRune(b[n:])
+		if r == utf8.RuneError && size <= 1 {
+			return n
+		}
+		n += size
+	}
 }
 
 // scanner looks a file over for what the parser does not guard against.
