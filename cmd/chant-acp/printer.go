@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+)
+
+func quoteWords(words []string) string { return command.Quote(words) }
+
+// printer prints a turn: as a thread for people, or as JSON lines.
+type printer struct {
+	mu     sync.Mutex
+	out    io.Writer
+	json   bool
+	fences fences
+	begun  bool // something of the turn was printed
+}
+
+func newPrinter(out io.Writer, asJSON bool) *printer { return &printer{out: out, json: asJSON} }
+
+func (p *printer) prompt(line string) {
+	p.begun = false
+	if !p.json {
+		p.write("> " + line + "\n")
+	}
+}
+
+func (p *printer) result(r acp.PromptResponse) {
+	if p.json {
+		p.line(map[string]any{"result": r})
+		return
+	}
+	p.write(p.fences.flush())
+}
+
+func (p *printer) update(n acp.SessionNotification) {
+	if p.json {
+		p.line(n)
+		return
+	}
+	switch u := n.Update.(type) {
+	case acp.AgentMessageChunk:
+		text := p.fences.strip(u.Content.Text)
+		if !p.begun { // a block begins on a line of its own, which it is on here
+			text = strings.TrimLeft(text, "\n")
+		}
+		p.begun = p.begun || text != ""
+		p.write(text)
+	case acp.ToolCallUpdate:
+		if t, ok := u.Meta["terminal_output"].(map[string]any); ok {
+			if data, ok := t["data"].(string); ok {
+				p.write(data)
+			}
+		}
+	}
+}
+
+func (p *printer) write(s string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = io.WriteString(p.out, s) // a closed terminal: the turn still has to end in order
+}
+
+func (p *printer) line(v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		raw = fmt.Appendf(nil, `{"error":%q}`, err)
+	}
+	p.write(string(raw) + "\n")
+}
+
+// fences takes the lines that open and close code blocks out of markdown, and
+// leaves what is inside as it is (CommonMark, 4.5).
+type fences struct {
+	held string // an unfinished line that may be a fence
+	open int    // backticks of the open block; 0 for none
+	mid  bool   // the last line printed is unfinished
+}
+
+func (f *fences) strip(text string) string {
+	var b strings.Builder
+	text = f.held + text
+	f.held = ""
+	for text != "" {
+		line, rest, whole := strings.Cut(text, "\n")
+		if !whole {
+			if !f.mid && strings.Trim(line, "`") == "" {
+				f.held = line
+				break
+			}
+			f.mid = true
+			b.WriteString(line)
+			break
+		}
+		text = rest
+		if f.mid || !f.isFence(line) {
+			b.WriteString(line + "\n")
+		}
+		f.mid = false
+	}
+	return b.String()
+}
+
+// isFence says whether a whole line opens or closes a block.
+func (f *fences) isFence(line string) bool {
+	n := len(line)
+	if n < 3 || strings.Trim(line, "`") != "" {
+		return false
+	}
+	switch {
+	case f.open == 0:
+		f.open = n
+	case n >= f.open:
+		f.open = 0
+	default:
+		return false
+	}
+	return true
+}
+
+// flush ends the text: what was held back is printed unless it is a fence.
+func (f *fences) flush() string {
+	held := f.held
+	f.held = ""
+	if held == "" || f.isFence(held) {
+		return ""
+	}
+	return held
+}
+
+// unfence is strip for a whole text.
+func unfence(text string) string {
+	var f fences
+	return f.strip(text) + f.flush()
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
+)
+
+// promptFlags are the flags of `chant-acp prompt`.
+type promptFlags struct {
+	agentFlags
+	cwd       string
+	yes, json bool
+}
+
+func newPrompt(std streams) *cobra.Command {
+	var f promptFlags
+	c := &cobra.Command{
+		Use:   "prompt [--cwd DIR] [--yes] [--json] LINE",
+		Short: "Run one prompt here and print the turn as a readable thread",
+		Long: `Prompt runs one command line as an editor's prompt would, and prints the turn.
+What has to be confirmed is asked for on the terminal; without one, it is not
+run. Several arguments are one command line: each is one word of it. Flags of
+chant-acp go before the line.
+
+Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 4 waits for a
+confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return prompt(std, &f, args) },
+	}
+	f.register(c)
+	c.Flags().StringVar(&f.cwd, "cwd", ".", "the directory of the session")
+	c.Flags().BoolVar(&f.yes, "yes", false, "run what has to be confirmed without asking")
+	c.Flags().BoolVar(&f.json, "json", false, "print the updates and the result as JSON, one object a line")
+	c.Flags().SetInterspersed(false) // the rest is the prompt's own
+	return c
+}
+
+func prompt(std streams, f *promptFlags, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	cwd, err := filepath.Abs(f.cwd)
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	log, closer, err := f.logger(std.err)
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	defer closer.Close()
+
+	here, there := acp.Pipe()
+	ctx, leave := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = f.agent(log).Serve(ctx, there) }) // its end is ours
+	defer serving.Wait()
+	defer leave()
+
+	p := &promptClient{std: std, f: f, printer: newPrinter(std.out, f.json)}
+	p.conn = acp.Connect(here, p, log)
+	defer p.conn.Close()
+	code, err := p.run(ctx, cwd, promptLine(args))
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	if code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// promptLine is the command line: one argument as it is, several as one word
+// each.
+func promptLine(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	return quoteWords(args)
+}
+
+// promptClient is the client of one in-process agent.
+type promptClient struct {
+	std     streams
+	f       *promptFlags
+	conn    *acp.ClientConn
+	printer *printer
+	session string
+}
+
+func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
+	caps := acp.ClientCapabilities{}
+	if isTerminal(p.std.out) && !p.f.json {
+		caps.Meta = acp.Meta{"terminal_output": true}
+	}
+	_, err := p.conn.Initialize(ctx, acp.InitializeRequest{
+		ProtocolVersion: acp.ProtocolVersion, ClientCapabilities: caps,
+		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: version()},
+	})
+	if err != nil {
+		return 0, err
+	}
+	s, err := p.conn.NewSession(ctx, acp.NewSessionRequest{Cwd: cwd})
+	if err != nil {
+		return 0, err
+	}
+	p.session = s.SessionID
+
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { p.watch(ctx, signals, stop) })
+	defer watching.Wait()
+	defer close(stop)
+
+	outcome, err := p.turn(ctx, line)
+	if err == nil && outcome.Outcome == "waiting" && p.confirms(outcome.Confirm) {
+		outcome, err = p.turn(ctx, "confirm "+outcome.Confirm)
+	}
+	return outcome.exitCode(), err
+}
+
+// watch turns signals into cancels: the second one does not wait.
+func (p *promptClient) watch(ctx context.Context, signals <-chan os.Signal, stop <-chan struct{}) {
+	for {
+		select {
+		case <-signals:
+			_ = p.conn.Cancel(ctx, p.session) // fails only when the agent is gone
+		case <-stop:
+			return
+		}
+	}
+}
+
+// outcome is _meta.chant of a prompt's result.
+type outcome struct {
+	Outcome  string `json:"outcome"`
+	ExitCode *int   `json:"exitCode"`
+	Confirm  string `json:"confirm"`
+}
+
+func (o outcome) exitCode() int {
+	switch o.Outcome {
+	case "completed":
+		return exitOK
+	case "refused":
+		return exitRefused
+	case "waiting":
+		return exitWaiting
+	case "cancelled", "interrupted":
+		return exitCancelled
+	}
+	return exitFailed
+}
+
+func (p *promptClient) turn(ctx context.Context, line string) (outcome, error) {
+	p.printer.prompt(line)
+	r, err := p.conn.Prompt(ctx, acp.PromptRequest{SessionID: p.session, Prompt: []acp.ContentBlock{acp.Text(line)}})
+	if err != nil {
+		return outcome{}, err
+	}
+	p.printer.result(r)
+	var meta struct {
+		Chant outcome `json:"chant"`
+	}
+	raw, err := json.Marshal(r.Meta)
+	if err == nil {
+		err = json.Unmarshal(raw, &meta)
+	}
+	return meta.Chant, err
+}
+
+// confirms asks for a typed code on the terminal.
+func (p *promptClient) confirms(code string) bool {
+	if p.f.yes {
+		return true
+	}
+	if !isTerminal(p.std.in) {
+		fmt.Fprintln(p.std.err, "chant-acp: nothing was run: there is no terminal to confirm on; --yes confirms beforehand")
+		return false
+	}
+	fmt.Fprintf(p.std.err, "Type confirm %s to run it: ", code)
+	typed := strings.Fields(p.readLine())
+	return len(typed) == 2 && typed[0] == "confirm" && typed[1] == code
+}
+
+func (p *promptClient) readLine() string {
+	line, err := bufio.NewReader(p.std.in).ReadString('\n')
+	if err != nil {
+		return ""
+	}
+	return line
+}
+
+// SessionUpdate prints.
+func (p *promptClient) SessionUpdate(n acp.SessionNotification) { p.printer.update(n) }
+
+// RequestPermission asks on the terminal.
+func (p *promptClient) RequestPermission(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	answer := acp.RejectOnce
+	switch {
+	case p.f.yes:
+		answer = acp.AllowOnce
+	case !isTerminal(p.std.in):
+		fmt.Fprintln(p.std.err, "chant-acp: nothing was run: there is no terminal to ask on; --yes allows beforehand")
+	default:
+		fmt.Fprintf(p.std.err, "%s\nRun it? [y/N] ", permissionText(r))
+		if typed := strings.ToLower(strings.TrimSpace(p.readLine())); typed == "y" || typed == "yes" {
+			answer = acp.AllowOnce
+		}
+	}
+	for _, o := range r.Options {
+		if o.Kind == answer {
+			return acp.RequestPermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.OutcomeSelected, OptionID: o.OptionID}}, nil
+		}
+	}
+	return acp.RequestPermissionResponse{}, errors.New("no option fits the answer")
+}
+
+func permissionText(r acp.RequestPermissionRequest) string {
+	var b strings.Builder
+	for _, c := range r.ToolCall.Content {
+		if c.Content != nil {
+			b.WriteString(unfence(c.Content.Text))
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

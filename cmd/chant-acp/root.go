@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Exit codes, all of them.
+const (
+	exitOK        = 0
+	exitFailed    = 1   // the command failed, or a check found errors
+	exitUsage     = 2   // the command line of chant-acp itself is wrong
+	exitRefused   = 3   // the prompt is not a command, or was not confirmed
+	exitWaiting   = 4   // the prompt waits for a confirmation
+	exitCancelled = 130 // the turn was cancelled
+)
+
+// streams are the process's standard streams. Nothing else in this command
+// reads or writes them.
+type streams struct {
+	in, out, err *os.File
+}
+
+// exitError carries an exit code; its text, if any, is printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// run carries out one command line and returns the exit code.
+func run(args []string, std streams) int {
+	root := newRoot(std)
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		exit = &exitError{exitUsage, fmt.Errorf("%w\nRun %q for the ways to use it", err, "chant-acp --help")}
+	}
+	if text := exit.Error(); text != "" {
+		fmt.Fprintln(std.err, "chant-acp:", text)
+	}
+	return exit.code
+}
+
+func newRoot(std streams) *cobra.Command {
+	serve := newServe(std)
+	root := &cobra.Command{
+		Use:   "chant-acp",
+		Short: "An Agent Client Protocol agent without a model",
+		Long: `chant-acp runs a project's allow-listed commands as the prompts of an editor's
+agent panel. An editor starts it without arguments and speaks to it on standard
+input and output; chant-acp.yaml in the project says what may run.`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          serve.RunE,
+	}
+	root.Flags().AddFlagSet(serve.Flags())
+	root.AddCommand(serve, newPrompt(std), newCheck(std), newSetup(std), newVersion(std))
+	return root
+}
+
+// isTerminal says whether a person is at the other end of f.
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

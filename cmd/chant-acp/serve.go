@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/internal/stateroot"
+	"github.com/chant-acp/chant-acp/internal/stdio"
+)
+
+// agentFlags are the flags of an agent, wherever it runs.
+type agentFlags struct {
+	output, confirm, refusal string
+	exitIdle                 time.Duration
+	logFile, logLevel        string
+}
+
+func (f *agentFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.output, "output", "auto", "how much output is shown: auto, full, plain or quiet")
+	fs.StringVar(&f.confirm, "confirm", "auto", "how commands with 'confirm: ask' are asked for: auto, ask (through the client) or retype (a line to type)")
+	fs.StringVar(&f.refusal, "refusal", "auto", "the stop reason of a refused prompt: auto, refusal or end_turn")
+	fs.DurationVar(&f.exitIdle, "exit-idle", 0, "also leave when, after a cancel, nothing runs and nothing arrives for this long (0: never)")
+	fs.StringVar(&f.logFile, "log-file", "", "append the program's own log to this file instead of standard error")
+	fs.StringVar(&f.logLevel, "log-level", "error", "how much is logged: debug, info, warn, error or disabled")
+}
+
+// check finds a flag whose value is none of those it takes.
+func (f *agentFlags) check() error {
+	for _, c := range []struct {
+		flag, value string
+		allowed     []string
+	}{
+		{"output", f.output, []string{"auto", "full", "plain", "quiet"}},
+		{"confirm", f.confirm, []string{"auto", "ask", "retype"}},
+		{"refusal", f.refusal, []string{"auto", "refusal", "end_turn"}},
+		{"log-level", f.logLevel, []string{"debug", "info", "warn", "error", "disabled"}},
+	} {
+		if !slices.Contains(c.allowed, c.value) {
+			return fmt.Errorf("--%s takes %s, not %q", c.flag, strings.Join(c.allowed, ", "), c.value)
+		}
+	}
+	if f.exitIdle < 0 {
+		return fmt.Errorf("--exit-idle takes a duration such as 30s, not %s", f.exitIdle)
+	}
+	return nil
+}
+
+// logger opens the log. The caller closes it.
+func (f *agentFlags) logger(stderr *os.File) (zerolog.Logger, io.Closer, error) {
+	level, err := zerolog.ParseLevel(f.logLevel)
+	if err != nil {
+		return zerolog.Logger{}, nil, err
+	}
+	var to io.WriteCloser = keepOpen{stderr}
+	if f.logFile != "" {
+		to, err = os.OpenFile(f.logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return zerolog.Logger{}, nil, fmt.Errorf("opening the log file: %w", err)
+		}
+	}
+	return zerolog.New(to).Level(level).With().Timestamp().Logger(), to, nil
+}
+
+// keepOpen keeps a stream that belongs to the process from being closed.
+type keepOpen struct{ io.Writer }
+
+func (keepOpen) Close() error { return nil }
+
+// agent makes the agent of this process.
+func (f *agentFlags) agent(log zerolog.Logger) *agent.Agent {
+	env := os.Environ()
+	logs := filepath.Join(stateroot.Dir(os.Getenv), "logs")
+	return agent.New(agent.Options{
+		Version:  version(),
+		Log:      log,
+		ExitIdle: f.exitIdle,
+		Output:   f.output,
+		Confirm:  f.confirm,
+		Refusal:  f.refusal,
+		Open:     func(cwd string) host.Host { return project.New(cwd, project.Options{Env: env, LogDir: logs}) },
+	})
+}
+
+func newServe(std streams) *cobra.Command {
+	var f agentFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Speak the Agent Client Protocol on standard input and output (also without any command)",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return serve(std, &f) },
+	}
+	f.register(c)
+	return c
+}
+
+const onTerminal = `this is an agent for editors, and nobody on a terminal can speak its protocol.
+
+To try it here:            chant-acp prompt --cwd DIR help
+To add it to an editor:    chant-acp setup zed        (or jetbrains, emacs, neovim, vscode, acpx, fountain)
+To check a project:        chant-acp check DIR
+Everything else:           chant-acp --help`
+
+func serve(std streams, f *agentFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if isTerminal(std.in) {
+		return &exitError{exitUsage, errors.New(onTerminal)}
+	}
+	in, out, restore, err := stdio.Takeover()
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("taking over standard input and output: %w", err)}
+	}
+	defer restore()
+	log, closer, err := f.logger(std.err)
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	defer closer.Close()
+
+	signal.Ignore(syscall.SIGPIPE) // a client that is gone shows as a failed write
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	defer stop()
+	if err := f.agent(log).Serve(ctx, acp.NewTransport(in, out)); err != nil {
+		log.Info().Err(err).Msg("the connection ended")
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/setup"
+)
+
+func newSetup(std streams) *cobra.Command {
+	var write bool
+	c := &cobra.Command{
+		Use:   "setup CLIENT",
+		Short: "Print the configuration that adds this binary to a client, or write it",
+		Long: "Setup prints the exact configuration with which a client starts this binary.\n" +
+			"With --write it edits the client's settings in place: comments are kept, a copy\n" +
+			"of the file is left beside it, and what changed is said.\n\nClients: " + strings.Join(setup.Clients(), ", ") + ".",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(setup.Clients(), cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(_ *cobra.Command, args []string) error { return runSetup(std, args[0], write) },
+	}
+	c.Flags().BoolVar(&write, "write", false, "edit the client's settings file in place")
+	return c
+}
+
+func runSetup(std streams, client string, write bool) error {
+	target, err := setup.Lookup(client)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	o, err := setupOptions()
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	if _, noFile := target.Path(o); !write || noFile != nil {
+		if write {
+			fmt.Fprintf(std.err, "%v\n\n", noFile)
+		}
+		fmt.Fprintf(std.err, "Goes into %s:\n\n", target.Where(o))
+		fmt.Fprint(std.out, target.Snippet(o))
+		return nil
+	}
+	change, err := target.Write(o)
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	fmt.Fprintln(std.out, change.Summary)
+	if change.Backup != "" {
+		fmt.Fprintln(std.out, "The file as it was:", change.Backup)
+	}
+	if change.Diff != "" {
+		fmt.Fprintf(std.out, "\n%s\n", strings.TrimRight(change.Diff, "\n"))
+	}
+	return nil
+}
+
+// setupOptions describe this binary and this user. The path is the one the
+// binary was found under, so that an upgrade in place keeps working.
+func setupOptions() (setup.Options, error) {
+	binary, err := os.Executable()
+	if err != nil {
+		return setup.Options{}, fmt.Errorf("finding this binary: %w", err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "/"
+	}
+	home, _ := os.UserHomeDir() // "" is handled where a home is needed
+	return setup.Options{Binary: filepath.Clean(binary), Env: os.Getenv, Home: home, Dir: dir, GOOS: runtime.GOOS}, nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chant-acp/chant-acp/acp"
+)
+
+// release is the version of this source; the build adds the commit where it
+// knows it.
+const release = "0.1.0"
+
+func version() string { return release }
+
+func newVersion(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run: func(*cobra.Command, []string) {
+			fmt.Fprintf(std.out, "chant-acp %s%s (protocol version %d, %s, %s/%s)\n",
+				version(), commit(), acp.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		},
+	}
+}
+
+// commit is what the build recorded of its source, or nothing.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	revision, modified := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			revision = " commit " + s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = ", modified"
+		}
+	}
+	return revision + modified
+}
