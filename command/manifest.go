@@ -31,7 +31,8 @@ func (d Diagnostic) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
 }
 
-// A ManifestError holds everything that is wrong with a manifest, in the order
+// A ManifestError holds what is wrong with a manifest, the first 100 errors at
+// most, in the order
 // of the file.
 type ManifestError struct {
 	Diagnostics []Diagnostic

@@ -21,7 +21,14 @@ type decoder struct {
 	found []Diagnostic
 }
 
+// maxFindings bounds what is reported of one manifest; whoever has more errors
+// mends those first.
+const maxFindings = 100
+
 func (d *decoder) at(line, column int, format string, args ...any) {
+	if len(d.found) == maxFindings {
+		return
+	}
 	d.found = append(d.found, Diagnostic{d.file, max(line, 1), max(column, 1), fmt.Sprintf(format, args...)})
 }
 
