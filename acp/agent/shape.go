@@ -80,7 +80,7 @@ type shaper struct {
 	ticks     sync.WaitGroup // the armed or running timer
 	emits     sync.WaitGroup // the call of Emit under way
 
-	mu       sync.Mutex
+	mu       shapeLock
 	err      error // from Emit
 	stopped  bool  // no timer may be armed any more
 	finished bool
@@ -108,7 +108,7 @@ type shaper struct {
 }
 
 func newShaper(cfg shaperConfig) *shaper {
-	s := &shaper{cfg: cfg, abandoned: make(chan struct{})}
+	s := &shaper{cfg: cfg, abandoned: make(chan struct{}), mu: make(shapeLock, 1)}
 	s.src = s.newSource()
 	s.block = shapeBlock{terminal: cfg.Mode == shapeTerminal, plain: cfg.Plain, emit: s.send}
 	s.block.atStart = true

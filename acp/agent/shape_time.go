@@ -2,6 +2,13 @@ package agent
 
 import "time"
 
+// shapeLock is a mutex for a holder that may wait long, for a client. As a
+// channel it lets testing/synctest see that those who wait for it are idle.
+type shapeLock chan struct{}
+
+func (l shapeLock) Lock()   { l <- struct{}{} }
+func (l shapeLock) Unlock() { <-l }
+
 // shapeSend is one call of Emit.
 type shapeSend struct {
 	done  chan error

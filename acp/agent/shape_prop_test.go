@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chant-acp/chant-acp/internal/termtext"
+	"pgregory.net/rapid"
+)
+
+var shapeFragments = []string{
+	"a", "word ", "é", "—", "😀", "\n", "\n\n", "\r", "\r\n", "\b", "\t", " ", "   ", "`", "```", "````````", "`````````", "~~~", "\x00", "\xff", "\xe2\x80",
+	"\x1b[31m", "\x1b[", "\x1b]0;t\a", "\x1b]0;", "\x1b[K", "\"", "\\", "\u2028", "<b>", "# h\n", "- \n",
+}
+
+func drawShapeInput(t *rapid.T) []byte {
+	var b bytes.Buffer
+	for _, f := range rapid.SliceOfN(rapid.SampledFrom(shapeFragments), 0, 80).Draw(t, "fragments") {
+		b.WriteString(f)
+		if rapid.IntRange(0, 30).Draw(t, "long") == 0 {
+			b.WriteString(strings.Repeat(rapid.SampledFrom([]string{"x", "`", "\"", "\n"}).Draw(t, "of"), rapid.IntRange(1, 10_000).Draw(t, "run")))
+		}
+	}
+	return b.Bytes()
+}
+
+// checkUnderBudget shapes input that is shown whole, in chunks.
+func checkUnderBudget(t shapeT, in []byte, chunks [][]byte) {
+	t.Helper()
+	reference := string(termtext.Clean(in))
+	pieces, st := shapeAll(shaperConfig{}, chunks...)
+	checkPieces(t, pieces)
+	inside, outside := readMarkdown(t, strings.Join(pieces, ""))
+	if inside != wholeLines(reference) || strings.Trim(outside, "\n") != "" {
+		t.Fatalf("%q\ninside  %q\noutside %q", in, inside, outside)
+	}
+	if (reference == "") != (len(pieces) == 0) {
+		t.Fatalf("%q gave the updates %q", in, pieces)
+	}
+	if st.Shown != int64(len(reference)) || st.Truncated {
+		t.Fatalf("stats %+v of %d bytes", st, len(reference))
+	}
+	pieces, _ = shapeAll(shaperConfig{Plain: true}, chunks...)
+	checkPieces(t, pieces)
+	if got := strings.Join(pieces, ""); got != wholeLines(reference) {
+		t.Fatalf("plain %q, want %q", got, reference)
+	}
+	pieces, _ = shapeAll(shaperConfig{Mode: shapeTerminal}, chunks...)
+	checkPieces(t, pieces)
+	whole, _ := shapeAll(shaperConfig{Mode: shapeTerminal}, in)
+	if a, b := strings.Join(pieces, ""), strings.Join(whole, ""); a != b {
+		t.Fatalf("terminal: %q in chunks, %q at once", a, b)
+	}
+	for i, p := range pieces[:max(0, len(pieces)-1)] {
+		if strings.HasSuffix(p, "\r") && strings.HasPrefix(pieces[i+1], "\n") {
+			t.Fatalf("a CRLF is parted: %q", pieces)
+		}
+	}
+}
+
+func TestShaperShowsEverythingUnderBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawShapeInput(t)
+		if len(in) > shapeTail {
+			t.Skip("over budget")
+		}
+		var chunks [][]byte
+		for p := in; len(p) > 0; {
+			n := rapid.IntRange(1, min(len(p), 9000)).Draw(t, "chunk")
+			chunks, p = append(chunks, p[:n]), p[n:]
+		}
+		checkUnderBudget(t, in, chunks)
+	})
+}
+
+// shapeStep is one thing that happens to a shaper: output, a wait, or else
+// another update.
+type shapeStep struct {
+	output []byte
+	wait   time.Duration
+}
+
+func drawShapeStep(t *rapid.T) shapeStep {
+	switch rapid.IntRange(0, 4).Draw(t, "step") {
+	case 0:
+		return shapeStep{}
+	case 1:
+		return shapeStep{wait: rapid.SampledFrom([]time.Duration{50, 100, 500, 5000}).Draw(t, "ms") * time.Millisecond}
+	}
+	in := drawShapeInput(t)
+	if rapid.IntRange(0, 5).Draw(t, "big") == 0 {
+		in = append(in, numbered(3000, 100)...)
+	}
+	return shapeStep{output: in}
+}
+
+// TestShaperNeverLosesItsFence lets a program, a clock and other updates come in
+// any order.
+func TestShaperNeverLosesItsFence(t *testing.T) {
+	const other = "a line of the agent"
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(rapid.Custom(drawShapeStep), 1, 12).Draw(rt, "steps")
+		var pieces []string
+		var st shapeStats
+		synctest.Test(t, func(*testing.T) {
+			pieces, st = runShapeSteps(steps, other)
+		})
+		checkPieces(rt, pieces)
+		inside, outside := readMarkdown(rt, strings.Join(pieces, ""))
+		if strings.Contains(inside, other) {
+			rt.Fatalf("another update is inside of a code block: %q", pieces)
+		}
+		for line := range strings.Lines(outside) {
+			line = strings.TrimSuffix(strings.ReplaceAll(line, other, ""), "\n")
+			ours := strings.Contains(line, " so far, ") || strings.Contains(line, " left out here. ")
+			if line != "" && !ours {
+				rt.Fatalf("outside of the code blocks: %q", line)
+			}
+		}
+		size := 0
+		for _, step := range steps {
+			size += len(step.output)
+		}
+		if st.Bytes != int64(size) {
+			rt.Fatalf("stats %+v of %d bytes", st, size)
+		}
+	})
+}
+
+func runShapeSteps(steps []shapeStep, other string) ([]string, shapeStats) {
+	var sink shapeSink
+	s := newShaper(shaperConfig{Emit: sink.emit})
+	for _, step := range steps {
+		switch {
+		case step.output != nil:
+			s.Write(step.output)
+		case step.wait > 0:
+			time.Sleep(step.wait)
+			synctest.Wait()
+		default:
+			s.Break()
+			sink.emit(other)
+		}
+	}
+	rest := s.Finish()
+	return append(sink.take(), rest...), s.Stats()
+}
+
+func FuzzShaper(f *testing.F) {
+	for _, s := range shapeFragments {
+		f.Add([]byte("x\n"+s+s+"\ny"), 2)
+	}
+	f.Add([]byte("10%\r20%\r\n   ````````` \t\n\xe2\x80\x94 \"quoted\"\x1b]0;t\a"), 3)
+	f.Fuzz(func(t *testing.T, in []byte, size int) {
+		if len(in) > shapeTail {
+			in = in[:shapeTail]
+		}
+		checkUnderBudget(t, in, inChunks(in, max(size, 1)))
+	})
+}
