@@ -33,6 +33,7 @@ const results = {
 const sends = {
   'session/update': 'SessionNotification',
   'session/request_permission': 'RequestPermissionRequest',
+  '$/cancel_request': 'CancelRequestNotification',
 };
 
 function mismatch(type, value) {
@@ -110,10 +111,10 @@ export class Wire {
     this.#wake();
   }
 
-  // log takes one line of a log that mixes both directions and says of none
-  // which it is.
+  // log takes one line of a log of both directions that does not say which it is.
   log(line) {
     const message = JSON.parse(line);
+    if (message.method?.startsWith('$/')) return; // may be of either side
     const id = JSON.stringify(message.id);
     const ofClient =
       message.method === undefined
@@ -138,7 +139,8 @@ export class Wire {
     const isRequest = message.id !== undefined;
     if (isRequest !== (type === 'RequestPermissionRequest')) this.problem('a request without id, or a notification with one', line);
     if (isRequest) this.#asked.set(JSON.stringify(message.id), message.method);
-    else this.#update(message.params, line);
+    else if (type === 'SessionNotification') this.#update(message.params, line);
+    else if (!this.#asked.has(JSON.stringify(message.params?.requestId))) this.problem('the end of a request that is not open', line);
   }
 
   #update(params, line) {
@@ -189,7 +191,7 @@ export class Wire {
       const wrong = mismatch(results[request.method], message.result);
       if (wrong) this.problem(`the answer to ${request.method} ${wrong}`, line);
     }
-    if (request.method !== 'session/prompt') return;
+    if (request.method !== 'session/prompt' || 'error' in message) return;
     for (const [toolCallId, tool] of this.#tools) {
       if (tool.sessionId === request.sessionId && !ended.has(tool.status)) this.problem(`the turn ends and tool call ${toolCallId} has not`, line);
     }
