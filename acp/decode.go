@@ -1,17 +1,25 @@
 package acp
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
 
 // object reads the members of one JSON object by their exact names.
 // encoding/json matches names without regard to case, so that "CWD" would fill
-// cwd; a map does not. The first thing wrong is kept in err and names its path.
+// cwd. The first thing wrong is kept in err and names its path. What is read is
+// known to be valid JSON: a line is checked when it arrives, and encoding/json
+// checks before it calls an UnmarshalJSON.
 type object struct {
-	members map[string]json.RawMessage
+	members []member
 	path    string
 	err     *Error
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
 }
 
 // readObject starts reading raw. What is not an object is an error at path.
@@ -21,10 +29,24 @@ func readObject(raw json.RawMessage, path string) *object {
 		o.fail("", "is missing: it must be an object")
 		return o
 	}
-	if raw[0] != '{' || json.Unmarshal(raw, &o.members) != nil {
+	if raw[0] != '{' {
 		o.fail("", "must be an object")
+		return o
 	}
+	eachMember(raw, func(name string, value json.RawMessage) {
+		o.members = append(o.members, member{name, value})
+	})
 	return o
+}
+
+// lookup returns a member, null included; of two with one name the last.
+func (o *object) lookup(name string) (json.RawMessage, bool) {
+	for i := len(o.members) - 1; i >= 0; i-- {
+		if o.members[i].name == name {
+			return o.members[i].value, true
+		}
+	}
+	return nil, false
 }
 
 // fail records the first problem, at member key ("" for the object itself).
@@ -53,13 +75,13 @@ func (o *object) done() error {
 
 // get returns a member that is there and not null.
 func (o *object) get(key string) (json.RawMessage, bool) {
-	v, ok := o.members[key]
+	v, ok := o.lookup(key)
 	return v, ok && string(v) != "null"
 }
 
 // string reads a required string.
 func (o *object) string(key string) string {
-	v, ok := o.members[key]
+	v, ok := o.lookup(key)
 	if !ok {
 		o.fail(key, "is missing: it must be a string")
 		return ""
@@ -82,7 +104,7 @@ func (o *object) optString(key string) string {
 // list reads the items of an array; null counts as empty, absent only where
 // the member is optional.
 func (o *object) list(key string, required bool) []json.RawMessage {
-	v, ok := o.members[key]
+	v, ok := o.lookup(key)
 	if !ok {
 		if required {
 			o.fail(key, "is missing: it must be an array")
@@ -128,6 +150,9 @@ func (o *object) meta() Meta {
 
 // unquote decodes a JSON string that is known to be valid.
 func unquote(raw json.RawMessage) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
 	var s string
 	_ = json.Unmarshal(raw, &s) // valid by then: the whole line was checked
 	return s

@@ -53,7 +53,7 @@ type InitializeRequest struct {
 func (r *InitializeRequest) UnmarshalJSON(raw []byte) error {
 	o := readObject(raw, "params")
 	*r = InitializeRequest{Meta: o.meta()}
-	v, ok := o.members["protocolVersion"]
+	v, ok := o.lookup("protocolVersion")
 	n, err := strconv.ParseUint(string(v), 10, 16)
 	switch {
 	case !ok:
@@ -299,7 +299,7 @@ type PromptRequest struct {
 func (r *PromptRequest) UnmarshalJSON(raw []byte) error {
 	o := readObject(raw, "params")
 	*r = PromptRequest{SessionID: o.string("sessionId"), Prompt: []ContentBlock{}, Meta: o.meta()}
-	if v, ok := o.members["prompt"]; ok && string(v) == "null" {
+	if v, ok := o.lookup("prompt"); ok && string(v) == "null" {
 		o.fail("prompt", "must be an array")
 	}
 	for i, raw := range o.list("prompt", true) {

@@ -239,7 +239,7 @@ func (n SessionNotification) MarshalJSON() ([]byte, error) {
 func (n *SessionNotification) UnmarshalJSON(raw []byte) error {
 	o := readObject(raw, "params")
 	*n = SessionNotification{SessionID: o.string("sessionId"), Meta: o.meta()}
-	update := o.members["update"]
+	update, _ := o.lookup("update")
 	u := readObject(update, "params.update")
 	kind := u.string("sessionUpdate")
 	if o.err == nil {
@@ -322,7 +322,7 @@ type RequestPermissionResponse struct {
 func (r *RequestPermissionResponse) UnmarshalJSON(raw []byte) error {
 	o := readObject(raw, "result")
 	*r = RequestPermissionResponse{Meta: o.meta()}
-	outcome, ok := o.members["outcome"]
+	outcome, ok := o.lookup("outcome")
 	if !ok {
 		o.fail("outcome", "is missing: it must be an object")
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
@@ -35,6 +37,13 @@ type Project struct {
 	seen  fingerprint
 	root  string
 	allow host.AllowList
+	chant chantSearch
+}
+
+// chantSearch is the last search for a chant program.
+type chantSearch struct {
+	root, found string
+	until       time.Time
 }
 
 // New makes the host of a session in dir, which is absolute and exists. Nothing
@@ -62,10 +71,14 @@ type fingerprint struct {
 // Dir is the project root: the manifest's folder, else the repository's root,
 // else the session's directory.
 func (p *Project) Dir() string {
-	p.AllowList()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.root
+	known := p.root
+	p.mu.Unlock()
+	if known == "" {
+		p.AllowList()
+		return p.Dir()
+	}
+	return known
 }
 
 // AllowList looks whether the manifest or the chant program changed and reads
@@ -108,16 +121,28 @@ func (f *fingerprint) stat(path string) {
 	f.size, f.modified, f.inode = st.Size(), st.ModTime().UnixNano(), inode(st)
 }
 
-// findChant looks for the chant program: the project's own, then PATH.
+// chantFor is how long a search for the chant program counts: it looks at every
+// folder of PATH, and a program is not installed between two prompts of a
+// second.
+const chantFor = time.Second
+
 func (p *Project) findChant(root string) string {
 	if p.o.Chant != "" {
 		return p.o.Chant
 	}
-	if own := filepath.Join(root, "node_modules", ".bin", "chant"); isProgram(own) {
+	if now := time.Now(); p.chant.root != root || now.After(p.chant.until) {
+		p.chant = chantSearch{root: root, found: p.searchChant(root), until: now.Add(chantFor)}
+	}
+	return p.chant.found
+}
+
+// searchChant looks for the chant program: the project's own, then PATH.
+func (p *Project) searchChant(root string) string {
+	if own := filepath.Join(root, "node_modules", ".bin", "chant"); isProgram(own, trusted) {
 		return own
 	}
 	for _, dir := range filepath.SplitList(lookup(p.o.Env, "PATH")) {
-		if path := filepath.Join(dir, "chant"); filepath.IsAbs(dir) && isProgram(path) {
+		if path := filepath.Join(dir, "chant"); filepath.IsAbs(dir) && isProgram(path, anybodys) {
 			return path
 		}
 	}
@@ -126,13 +151,23 @@ func (p *Project) findChant(root string) string {
 
 // isProgram says whether path can be executed and is not this very binary,
 // which would ask itself for ever.
-func isProgram(path string) bool {
+func isProgram(path string, owned func(os.FileInfo) bool) bool {
 	st, err := os.Stat(path)
-	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0 {
+	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0 || !owned(st) {
 		return false
 	}
 	self, err := os.Stat("/proc/self/exe")
 	return err != nil || !os.SameFile(st, self)
+}
+
+// anybodys accepts what PATH leads to: whoever sets PATH answers for it.
+func anybodys(os.FileInfo) bool { return true }
+
+// trusted accepts what comes with a workspace only where nobody but this user
+// and root can have put it there.
+func trusted(st os.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return ok && (sys.Uid == 0 || int(sys.Uid) == os.Getuid()) && st.Mode().Perm()&0o002 == 0
 }
 
 // lookup returns the value of a variable, the last one counting.

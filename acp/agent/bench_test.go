@@ -1,0 +1,87 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/project"
+)
+
+const benchManifest = `version: 1
+commands:
+  "true": {summary: exit 0, exec: ["true"], effect: read}
+  big: {summary: print 64 MiB, exec: [head, -c, "67108864", /dev/zero], effect: read}
+`
+
+type silent struct{}
+
+func (silent) SessionUpdate(acp.SessionNotification) {}
+func (silent) RequestPermission(context.Context, acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	return acp.RequestPermissionResponse{}, nil
+}
+
+// connectBench is a client and a session of an agent over a real project.
+func connectBench(b *testing.B) (*acp.ClientConn, string) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(benchManifest), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	here, there := acp.Pipe()
+	a := agent.New(agent.Options{Version: "bench", Log: zerolog.Nop(), Open: func(cwd string) host.Host {
+		return project.New(cwd, project.Options{Env: os.Environ(), LogDir: filepath.Join(dir, "logs")})
+	}})
+	ctx, leave := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = a.Serve(ctx, there) })
+	conn := acp.Connect(here, silent{}, zerolog.Nop())
+	b.Cleanup(func() {
+		leave()
+		serving.Wait()
+		conn.Close()
+	})
+	if _, err := conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: 1}); err != nil {
+		b.Fatal(err)
+	}
+	s, err := conn.NewSession(ctx, acp.NewSessionRequest{Cwd: dir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return conn, s.SessionID
+}
+
+func benchPrompt(b *testing.B, line string, want acp.StopReason) {
+	conn, id := connectBench(b)
+	for b.Loop() {
+		r, err := conn.Prompt(context.Background(), acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text(line)}})
+		if err != nil || r.StopReason != want {
+			b.Fatalf("%v %v", r, err)
+		}
+	}
+}
+
+func BenchmarkRefusal(b *testing.B) { benchPrompt(b, "no-such-command", acp.StopRefusal) }
+
+func BenchmarkTrue(b *testing.B) { benchPrompt(b, "true", acp.StopEndTurn) }
+
+func BenchmarkOutput64MiB(b *testing.B) {
+	b.SetBytes(64 << 20)
+	benchPrompt(b, "big", acp.StopEndTurn)
+}
+
+func BenchmarkNewSession(b *testing.B) {
+	conn, _ := connectBench(b)
+	dir := b.TempDir()
+	for b.Loop() {
+		if _, err := conn.NewSession(context.Background(), acp.NewSessionRequest{Cwd: dir}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
