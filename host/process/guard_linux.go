@@ -110,10 +110,15 @@ func swallow(oob []byte) {
 			continue
 		}
 		for _, fd := range fds {
-			f := os.NewFile(uintptr(fd), "output")
-			go func() { _, _ = io.Copy(io.Discard, f) }() // ends with the output or with the guard
+			go discard(os.NewFile(uintptr(fd), "output"))
 		}
 	}
+}
+
+// discard ends with the output or with the guard.
+func discard(output *os.File) {
+	defer output.Close()
+	_, _ = io.Copy(io.Discard, output)
 }
 
 // take takes in one message. What it does not understand it leaves alone; both ends are the same executable.

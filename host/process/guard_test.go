@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// daemon starts a process that has left the group, and lost its parent, when it prints "up": the substitution ends when the daemon has closed its output.
+const daemon = "x=$(setsid sh -c 'sleep 999 >/dev/null 2>&1 &'); echo up; "
 
 // trees are programs of every kind that must not outlive the agent. Each prints "up", once for every process that is to be ready.
 var trees = []struct {
@@ -25,8 +29,8 @@ var trees = []struct {
 	{"deaf", "trap '' TERM HUP INT; sleep 999 & echo up; sleep 998", 1},
 	{"left the group", "setsid sh -c 'echo up; exec sleep 999' & echo up; exec sleep 998", 2},
 	{"left the group, deaf", "setsid sh -c \"trap '' TERM HUP INT; echo up; exec sleep 999\" & echo up; exec sleep 998", 2},
-	{"daemon", "(setsid sh -c 'sleep 999 & echo up' &); exec sleep 998", 1},
-	{"daemon of a program that is over", "(setsid sh -c 'sleep 999 & echo up' &); exec sleep 0.1", 1},
+	{"daemon", daemon + "exec sleep 998", 1},
+	{"daemon of a program that is over", daemon, 1},
 	{"stopped", "sh -c 'echo up; kill -STOP $$' & wait", 1},
 	{"without the token", "env -i sleep 999 & echo up; exec sleep 998", 1},
 	{"terminal", "tty:sleep 999 & echo up; exec sleep 998", 1},
@@ -236,9 +240,25 @@ func guardPID(t *testing.T, of int) int {
 	return found[0]
 }
 
+// awaitGuard waits until the guard has read all that it was told, which it does only when it is all set up.
+func awaitGuard(t *testing.T) {
+	t.Helper()
+	rc, err := keep.conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unread := 1; unread > 0; runtime.Gosched() {
+		ctlErr := rc.Control(func(fd uintptr) { unread, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+		if ctlErr != nil || err != nil {
+			t.Fatal(ctlErr, err)
+		}
+	}
+}
+
 func TestGuardIsDetached(t *testing.T) {
 	p, _ := launch(t, shell(""))
 	p.Wait()
+	awaitGuard(t)
 	pid := guardPID(t, os.Getpid())
 	dir := "/proc/" + strconv.Itoa(pid)
 	if sid, _ := unix.Getsid(pid); sid != pid {

@@ -73,6 +73,9 @@ func (k *keeper) forget(id int) {
 func (k *keeper) hand(id int, owed time.Duration, file *os.File) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if err := k.ensure(context.Background()); err != nil {
+		return err
+	}
 	rc, err := file.SyscallConn()
 	if err != nil {
 		return k.send(handMessage(id, owed), -1)
@@ -211,11 +214,12 @@ func readAvailable(conn *os.File, buf []byte) (n int, err error) {
 	return max(n, 0), errors.Join(closed, err)
 }
 
-// startStage runs the executable of this process again as a stage of the guard.
+// startStage runs the executable of this process again as a stage of the guard. GORACE keeps one that is built with the race
+// detector from waiting a second before it exits.
 func startStage(stage, nonce string, stdio []*os.File) (*os.Process, error) {
 	return os.StartProcess("/proc/self/exe", []string{guardName, stage, nonce}, &os.ProcAttr{
 		Dir:   "/",
-		Env:   []string{guardVar + "=" + nonce, "GOMAXPROCS=1", "GOGC=20", "GOTRACEBACK=none"},
+		Env:   []string{guardVar + "=" + nonce, "GOMAXPROCS=1", "GOGC=20", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"},
 		Files: stdio,
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})

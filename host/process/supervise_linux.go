@@ -277,9 +277,9 @@ func (s *supervisor) hand(owed time.Duration) {
 	s.abandon()
 }
 
-// giveUp ends the wait for what SIGKILL does not end.
+// giveUp ends the wait for what SIGKILL does not end, or not in the little time that there is when we leave; the guard goes on.
 func (s *supervisor) giveUp() {
-	if s.exit.Err == nil {
+	if s.exit.Err == nil && !s.leaving {
 		s.exit.Err = fmt.Errorf("processes of %s (group %d) are still there after SIGKILL; they are in an uninterruptible call or belong to another user: look at ps -o pid,stat,user,wchan:20,args -g %[2]d",
 			s.p.spec.Path, s.p.PID())
 	}

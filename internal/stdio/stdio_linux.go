@@ -6,6 +6,7 @@ package stdio
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"sync"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // Takeover moves the standard input and output of the process to descriptors that are private and close-on-exec. Descriptor 0
-// then is the null device, and descriptor 1 is standard error. Call it before anything else may write.
+// then is the null device, descriptor 1 is standard error, and all others are close-on-exec. Call it before anything else may write.
 //
 // Pipes, sockets and terminals come back non-blocking, so that deadlines and Close end a Read or Write. Regular files and the null device never block
 // and have no deadlines. The flags of an open pipe or terminal that others hold too are not changed; a socket's have to be, and restore, which may be called
@@ -31,6 +32,8 @@ func Takeover() (in, out *os.File, restore func(), err error) {
 	if err := fillStandard(); err != nil {
 		return nil, nil, nil, err
 	}
+	// What the process inherited beside the three is nothing for its children. Kernels before 5.11 lack the call.
+	_ = unix.CloseRange(3, math.MaxInt, unix.CLOSE_RANGE_CLOEXEC)
 	if in, err = t.move(0, "stdin"); err != nil {
 		return nil, nil, nil, fmt.Errorf("standard input can't be taken over: %w", err)
 	}
