@@ -327,6 +327,23 @@ func TestShaperHard(t *testing.T) {
 	}
 }
 
+// TestShaperMemory: what a shaper holds does not depend on what is printed.
+func TestShaperMemory(t *testing.T) {
+	for _, in := range [][]byte{numbered(40_000, 100), make([]byte, 4<<20), bytes.Repeat([]byte("`"), 4<<20), append([]byte("\x1bP"), make([]byte, 4<<20)...)} {
+		for _, cfg := range []shaperConfig{{}, {Full: true}, {Quiet: true}, {Mode: shapeTerminal, Full: true}} {
+			cfg.Emit = func(string) error { return nil }
+			s := newShaper(cfg)
+			for _, c := range inChunks(in, 256<<10) {
+				s.Write(c)
+			}
+			if held := cap(s.last.buf) + cap(s.block.buf) + cap(s.src.Pending()); held > 512<<10 {
+				t.Errorf("%+v holds %d bytes", cfg.Mode, held)
+			}
+			s.Finish()
+		}
+	}
+}
+
 func growingFences(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {
