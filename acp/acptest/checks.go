@@ -6,5 +6,12 @@ import "slices"
 func checks() []check {
 	return slices.Concat(
 		connectionChecks(),
+		framingChecks(),
+		paramChecks(),
+		turnChecks(),
+		permissionChecks(),
+		sessionChecks(),
+		outputChecks(),
+		leaveChecks(),
 	)
 }

@@ -232,8 +232,12 @@ func (c *client) nextResponse() Message {
 	}
 }
 
-// stateOnly fails unless m is an update that may come at any time.
+// stateOnly fails unless m is an update that may come at any time, or a
+// notification of the protocol itself, which gives up a question.
 func (c *client) stateOnly(m Message) {
+	if strings.HasPrefix(m.Method, "$/") {
+		return
+	}
 	if m.Method != methodUpdate || !isSessionState(updateKind(m)) {
 		c.failf("unexpected: %s", clip(m.Raw))
 	}

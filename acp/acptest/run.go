@@ -38,7 +38,7 @@ type Agent struct {
 	// SchemaPath. "" leaves schema validation out.
 	Schema string
 	// Transcripts is a directory of *.txtar files that are replayed; see
-	// ReplayTranscript.
+	// Transcript.
 	Transcripts string
 
 	// Strict holds the agent to choices that the protocol leaves open and that
@@ -62,6 +62,10 @@ type Agent struct {
 	//     that does not read;
 	//   - standard error stays empty.
 	Strict bool
+
+	// Durable says that a session outlives its agent: one that is dialled later
+	// loads it. Needs session/load.
+	Durable bool
 
 	// MaxRead is the longest line, in bytes, that the agent reads. Lines of
 	// nearly that size must be served, longer ones refused once without harm. 0
@@ -90,7 +94,11 @@ func Run(t *testing.T, a Agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range checks() {
+	replays, err := transcriptChecks(a.Transcripts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(checks(), replays...) {
 		t.Run(c.name, func(t *testing.T) {
 			report(t, c.rule, s.attempt(t, c))
 		})
@@ -126,6 +134,11 @@ func (a Agent) withDefaults(t *testing.T) (*suite, error) {
 	}
 	if a.MaxWrite == 0 {
 		a.MaxWrite = MaxLine
+	}
+	if a.Marker != "" {
+		if err := procfs(); err != nil {
+			return nil, err
+		}
 	}
 	s := &suite{Agent: a}
 	if a.Schema == "" {
