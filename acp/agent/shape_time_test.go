@@ -154,7 +154,7 @@ func TestShaperProgress(t *testing.T) {
 		one, two  string
 		finishHas string
 	}{
-		{"text", shaperConfig{}, shapeClose + "\n3.0 MiB so far, 30001 lines. The last: `` now `this` ``\n", "\n5.7 MiB so far, 60002 lines. The last: `` now `this` ``\n", "\n5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\n" + shapeOpen},
+		{"text", shaperConfig{}, shapeClose + "\n2.9 MiB so far, 30001 lines. The last: `` now `this` ``\n", "\n5.7 MiB so far, 60002 lines. The last: `` now `this` ``\n", "\n5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\n" + shapeOpen},
 		{"plain", shaperConfig{Plain: true}, "[2.9 MiB so far, 30001 lines. The last: now `this`]\n", "[5.7 MiB so far, 60002 lines. The last: now `this`]\n", "[5.5 MiB of 5.7 MiB left out here. There is no log of the whole.]\n"},
 		{"terminal", shaperConfig{Mode: shapeTerminal}, "\x1b[0m\n\x1b[2m2.9 MiB so far, 30001 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.7 MiB so far, 60002 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\x1b[0m\n"},
 	} {
@@ -165,7 +165,6 @@ func TestShaperProgress(t *testing.T) {
 				time.Sleep(4 * time.Second)
 				sent() // the head
 				time.Sleep(time.Second)
-				tt.one = strings.Replace(tt.one, "3.0 MiB", "2.9 MiB", 1)
 				if got := sent(); got != tt.one {
 					t.Errorf("after 5 s: %q, want %q", got, tt.one)
 				}
