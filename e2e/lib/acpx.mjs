@@ -11,24 +11,26 @@ const cli = realpathSync(new URL('../node_modules/acpx/dist/cli.js', import.meta
 // What acpx prints when a line or an update of the agent is not what it must be.
 const complaint = /Error handling notification|Error handling request|Failed to parse JSON message|Invalid message|unknown request/;
 
-// An Acpx is one run of it. Without `json` it prints what a person reads.
+// command is the command line of one run. Without `json` it prints what a person
+// reads; `serve` are the agent's arguments.
+export function command(place, args, { serve = '', json = true } = {}) {
+  const format = json ? ['--format', 'json', '--json-strict'] : [];
+  return [process.execPath, cli, '--agent', `"${binary}" ${serve}`.trim(), '--cwd', place.project, ...format, ...args];
+}
+
+// An Acpx is one run of it.
 export class Acpx {
   stdout = '';
   stderr = '';
   wire = new Wire();
   #rest = '';
 
-  constructor(t, place, args, { serve = '', json = true } = {}) {
-    this.json = json;
-    const format = json ? ['--format', 'json', '--json-strict'] : [];
-    const agent = ['--agent', `"${binary}" ${serve}`.trim(), '--cwd', place.project];
+  constructor(t, place, args, options = {}) {
+    this.json = options.json ?? true;
+    const [program, ...rest] = command(place, args, options);
     // acpx works in its own directory, so that it does not count as the
     // project's process.
-    this.child = spawn(process.execPath, [cli, ...agent, ...format, ...args], {
-      cwd: place.home,
-      env: place.env(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    this.child = spawn(program, rest, { cwd: place.home, env: place.env(), stdio: ['ignore', 'pipe', 'pipe'] });
     this.child.stdout.setEncoding('utf8').on('data', (text) => this.#read(text));
     this.child.stderr.on('data', (text) => (this.stderr += text));
     this.exited = once(this.child, 'close').then(([code]) => {
@@ -60,8 +62,4 @@ export class Acpx {
     const answers = this.stdout.split('\n').filter((l) => l.includes('"stopReason"'));
     return answers.length > 0 ? JSON.parse(answers.at(-1)).result.stopReason : undefined;
   }
-}
-
-export function acpx(t, place, args, options) {
-  return new Acpx(t, place, args, options);
 }

@@ -10,16 +10,24 @@ if (!binary || !path.isAbsolute(binary)) throw new Error('CHANT_ACP_BINARY must 
 const fixture = new URL('./../fixture', import.meta.url).pathname;
 
 export class Place {
+  #endings = [];
+
   constructor(t, source = fixture) {
     this.root = realpathSync(mkdtempSync(path.join(tmpdir(), 'chant-e2e-')));
     this.project = path.join(this.root, 'project');
     this.home = path.join(this.root, 'home');
     mkdirSync(this.home);
     cpSync(source, this.project, { recursive: true });
-    t.after(() => {
+    t.after(async () => {
+      for (const end of this.#endings) await end();
       for (const pid of this.processes()) process.kill(pid, 'SIGKILL');
       rmSync(this.root, { recursive: true, force: true });
     });
+  }
+
+  // before does something before the place is removed.
+  before(end) {
+    this.#endings.push(end);
   }
 
   // env is what an editor started from a desktop hands down, and no more.
