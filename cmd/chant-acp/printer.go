@@ -68,11 +68,14 @@ func (p *printer) write(s string) {
 }
 
 func (p *printer) line(v any) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		raw = fmt.Appendf(nil, `{"error":%q}`, err)
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // text stays readable; this is no web page
+	if err := e.Encode(v); err != nil {
+		b.Reset()
+		fmt.Fprintf(&b, "{\"error\":%q}\n", err)
 	}
-	p.write(string(raw) + "\n")
+	p.write(b.String())
 }
 
 // fences takes the lines that open and close code blocks out of markdown, and

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestMain makes this test binary the command itself where it is started under
+// the command's name: scripts and processes of these tests run the real main,
+// race detector and all.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"chant-acp": main})
+}
+
+// binary is the path under which the command is found.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("chant-acp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestScripts(t *testing.T) {
+	chant := binary(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			e.Setenv("HOME", home)
+			e.Setenv("CHANT", chant)
+			return os.Mkdir(home, 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines},
+	})
+}
+
+// exits runs a program and wants one exit code: exits 3 chant-acp prompt nope.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code program [argument ...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		ts.Fatalf("%q is no exit code", args[0])
+	}
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got, err = exit.ExitCode(), nil
+	}
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("%s exited with %d, not %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// jsonLines wants each line of the last standard output to be one JSON object.
+func jsonLines(ts *testscript.TestScript, _ bool, _ []string) {
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			ts.Fatalf("%q is no JSON object: %v", line, err)
+		}
+	}
+}
+
+// TestHelp holds the help of every command: it is documentation, and changes
+// on purpose only.
+func TestHelp(t *testing.T) {
+	root := newRoot(streams{os.Stdin, os.Stdout, os.Stderr})
+	names := []string{""}
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	names = append(names, "completion", "completion bash", "completion zsh", "completion fish")
+	if !contains(names, "prompt") || !contains(names, "setup") {
+		t.Fatalf("the commands are %q: some are missing", names)
+	}
+	for _, name := range names {
+		t.Run("chant-acp "+name, func(t *testing.T) {
+			args := append(strings.Fields(name), "-h")
+			got, err := exec.Command(binary(t), args...).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", "help", strings.ReplaceAll(strings.TrimSpace("chant-acp "+name), " ", "-")+".txt")
+			golden(t, file, got)
+		})
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// golden compares with a file, or writes it with -update.
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s differs; got:\n%s\nwant:\n%s\nIf it is meant to, run: go test ./cmd/chant-acp -run TestHelp -update", file, got, want)
+	}
+}
