@@ -13,10 +13,12 @@ const (
 	maxQueued = 64 << 10
 )
 
-// outbox is the one way out: whole lines, in order, written by one goroutine.
-// Notifications wait for room; answers never wait, they hold back the reader.
+// outbox is the one way out: whole lines, in order. What goes without waiting
+// is written at once; the rest by one goroutine. Notifications wait for room;
+// answers never wait, they hold back the reader.
 type outbox struct {
 	write func([]byte) error
+	try   func([]byte) (int, error)
 
 	mu      sync.Mutex
 	buf     []byte        // lines that wait
@@ -30,9 +32,10 @@ type outbox struct {
 	ended  chan struct{} // closed when the writer goroutine has ended
 }
 
-func newOutbox(write func([]byte) error) *outbox {
+func newOutbox(t Transport) *outbox {
 	return &outbox{
-		write:  write,
+		write:  t.WriteLines,
+		try:    t.TryWrite,
 		moved:  make(chan struct{}),
 		wake:   make(chan struct{}, 1),
 		closed: make(chan struct{}),
@@ -81,17 +84,30 @@ func (o *outbox) put(lines []byte, answers int) error {
 	if o.err != nil {
 		return o.err
 	}
-	o.append(lines, answers)
-	return nil
+	return o.append(lines, answers)
 }
 
-func (o *outbox) append(lines []byte, answers int) {
+// append writes lines, or queues what can't be written at once; the caller
+// holds the lock.
+func (o *outbox) append(lines []byte, answers int) error {
+	if len(o.buf) == 0 && !o.busy {
+		n, err := o.try(lines)
+		if err != nil {
+			o.fail(err)
+			return err
+		}
+		if n == len(lines) {
+			return nil
+		}
+		lines = lines[n:]
+	}
 	o.buf = append(o.buf, lines...)
 	o.answers += answers
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
+	return nil
 }
 
 // putWhenRoom queues a line as soon as less than maxQueued bytes wait.
@@ -104,8 +120,7 @@ func (o *outbox) putWhenRoom(ctx context.Context, line []byte) error {
 		}
 		if len(o.buf) < maxQueued {
 			defer o.mu.Unlock()
-			o.append(line, 0)
-			return nil
+			return o.append(line, 0)
 		}
 		moved := o.moved
 		o.mu.Unlock()
@@ -168,6 +183,11 @@ func (o *outbox) wait(ctx context.Context, moved <-chan struct{}) error {
 func (o *outbox) close(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.fail(err)
+}
+
+// fail is close for a caller that holds the lock.
+func (o *outbox) fail(err error) {
 	if o.err != nil {
 		return
 	}

@@ -53,7 +53,7 @@ type Peer struct {
 // NewPeer makes a Peer; Start begins to read.
 func NewPeer(t Transport, h Handler, log zerolog.Logger) *Peer {
 	p := &Peer{transport: t, handler: h, log: log, done: make(chan struct{}), inflight: map[string]*Request{}}
-	p.out = newOutbox(t.WriteLines)
+	p.out = newOutbox(t)
 	p.stream = newStream(t, p.out, func(format string, args ...any) { p.log.Debug().Msgf(format, args...) })
 	return p
 }
@@ -100,6 +100,10 @@ func (p *Peer) Err() error {
 // Handler, so that what was written in one packet is seen together. It does not
 // wait for messages to come. Not to be called from a Handler's methods.
 func (p *Peer) Settle() { p.stream.idle.wait() }
+
+// Pending reports whether another message has arrived already. To be called from
+// a Handler's methods only.
+func (p *Peer) Pending() bool { return p.transport.Ready() }
 
 // Drain waits until everything said so far has been written.
 func (p *Peer) Drain(ctx context.Context) error { return p.out.drain(ctx) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"syscall"
 )
 
 // MaxLine is the longest line that is read, in bytes without its terminator.
@@ -29,6 +30,9 @@ type Transport interface {
 	Ready() bool
 	// WriteLines writes whole lines, each ended by a newline.
 	WriteLines(p []byte) error
+	// TryWrite writes as much of p as goes without waiting, and says how much
+	// that was: 0 where it can't tell. It is never called during WriteLines.
+	TryWrite(p []byte) (int, error)
 	// Close ends both directions and unblocks both calls, as far as the
 	// underlying streams can.
 	Close() error
@@ -40,8 +44,37 @@ var ErrLineTooLong = errors.New("acp: a line is longer than 32 MiB")
 
 // NewTransport makes a Transport of a stream in and a stream out. Close closes
 // both.
+//
+// An out that has a TryWrite method, or that is non-blocking and gives access
+// to its descriptor, is written to without waiting where that is asked for.
 func NewTransport(in io.ReadCloser, out io.WriteCloser) Transport {
-	return &streamTransport{in: in, out: out, r: bufio.NewReaderSize(in, 64<<10)}
+	t := &streamTransport{in: in, out: out, r: bufio.NewReaderSize(in, 64<<10)}
+	switch w := out.(type) {
+	case interface{ TryWrite([]byte) (int, error) }:
+		t.try = w.TryWrite
+	case syscall.Conn:
+		t.try = tryDescriptor(w)
+	}
+	return t
+}
+
+// tryDescriptor writes to a descriptor once. Where it would block, nothing is
+// written.
+func tryDescriptor(c syscall.Conn) func([]byte) (int, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return func(p []byte) (n int, err error) {
+		closed := raw.Write(func(fd uintptr) bool {
+			n, err = syscall.Write(int(fd), p)
+			return true
+		})
+		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
+			return 0, nil
+		}
+		return max(n, 0), errors.Join(closed, err)
+	}
 }
 
 type streamTransport struct {
@@ -49,6 +82,7 @@ type streamTransport struct {
 	out  io.WriteCloser
 	r    *bufio.Reader
 	long []byte
+	try  func([]byte) (int, error) // nil: there is no way
 }
 
 func (t *streamTransport) ReadLine() ([]byte, error) {
@@ -113,6 +147,13 @@ func (t *streamTransport) WriteLines(p []byte) error {
 	return err
 }
 
+func (t *streamTransport) TryWrite(p []byte) (int, error) {
+	if t.try == nil {
+		return 0, nil
+	}
+	return t.try(p)
+}
+
 func (t *streamTransport) Close() error {
 	return errors.Join(t.out.Close(), t.in.Close())
 }
@@ -174,6 +215,19 @@ func (p *memPipe) Write(b []byte) (int, error) {
 		p.cond.Broadcast()
 	}
 	return written, nil
+}
+
+// TryWrite writes what there is room for.
+func (p *memPipe) TryWrite(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0, io.ErrClosedPipe
+	}
+	n := min(p.limit-len(p.buf), len(b))
+	p.buf = append(p.buf, b[:n]...)
+	p.cond.Broadcast()
+	return n, nil
 }
 
 func (p *memPipe) Close() error {

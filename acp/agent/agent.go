@@ -58,10 +58,25 @@ type Options struct {
 type Agent struct {
 	o     Options
 	place place
+
+	mu    sync.Mutex
+	hosts map[string]host.Host // by directory: what was read of a project serves all its sessions
 }
 
 // New makes an Agent.
-func New(o Options) *Agent { return &Agent{o: o} }
+func New(o Options) *Agent { return &Agent{o: o, hosts: map[string]host.Host{}} }
+
+// host returns the host of a directory.
+func (a *Agent) host(dir string) host.Host {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h := a.hosts[dir]
+	if h == nil {
+		h = a.o.Open(dir)
+		a.hosts[dir] = h
+	}
+	return h
+}
 
 // Serve speaks with one client until its input ends, a write fails or ctx ends,
 // and then leaves: open turns are ended, their programs too, and what was

@@ -84,7 +84,7 @@ func (t *turn) again(allow host.AllowList, n int) end {
 	if err != nil {
 		return t.refuse(err)
 	}
-	return t.command(inv)
+	return t.later(func() end { return t.command(inv) })
 }
 
 func (s *session) nthLast(n int) (string, bool) {

@@ -133,11 +133,7 @@ func (t *turn) confirm(allow host.AllowList, key string) end {
 	if inv.Digest() != p.digest {
 		return t.refuse(fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(inv.Line)))
 	}
-	x := &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
-	if t.wait(inv.Line, false) != nil {
-		return x.titled(t.stoppedBeforeStart(inv.Line))
-	}
-	return x.run()
+	return t.later(func() end { return newExecution(t, inv).queued() })
 }
 
 // Options of a permission request. One a kind: clients key them by kind.

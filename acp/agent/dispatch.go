@@ -183,6 +183,9 @@ func (c *conn) prompt(r *acp.Request) error {
 	if !s.open(t) {
 		return acp.Errorf(acp.CodeInvalidRequest, "a command is still running in this session: wait for it to end, or cancel it").With("sessionId", s.id)
 	}
+	if t.begin() {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.leaving {

@@ -20,7 +20,7 @@ const tailLines = 20
 // command runs one program: confirmed where that is asked for, in its turn for
 // the place, and told as one tool call.
 func (t *turn) command(inv *command.Invocation) end {
-	x := &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
+	x := newExecution(t, inv)
 	switch t.confirmation(inv) {
 	case command.ConfirmRetype:
 		return t.askRetype(inv)
@@ -29,11 +29,21 @@ func (t *turn) command(inv *command.Invocation) end {
 			return e
 		}
 	default:
-		if t.wait(inv.Line, false) != nil {
-			return x.titled(t.stoppedBeforeStart(inv.Line))
-		}
+		return x.queued()
 	}
 	return x.run()
+}
+
+// queued runs the program when the place is free.
+func (x *execution) queued() end {
+	if x.turn.wait(x.inv.Line, false) != nil {
+		return x.titled(x.turn.stoppedBeforeStart(x.inv.Line))
+	}
+	return x.run()
+}
+
+func newExecution(t *turn, inv *command.Invocation) *execution {
+	return &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
 }
 
 // execution is one program as the client sees it.

@@ -47,7 +47,7 @@ func newSession(c *conn, id, dir string) *session {
 	if output == "" {
 		output = outputAuto
 	}
-	return &session{conn: c, id: id, dir: dir, host: c.agent.o.Open(dir), output: output, pending: map[string]pendingConfirm{}}
+	return &session{conn: c, id: id, dir: dir, host: c.agent.host(dir), output: output, pending: map[string]pendingConfirm{}}
 }
 
 // refresh looks at the allow-list anew and returns it. An environment that is

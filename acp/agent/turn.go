@@ -53,6 +53,7 @@ type turn struct {
 	cancel context.CancelCauseFunc
 	tail   *acp.Batch // what is sent together with the response
 	said   bool       // text was sent: the next paragraph starts a new line
+	next   func() end // what is left to do after prepare
 
 	mu      sync.Mutex
 	stopped host.Stop // the first reason
@@ -86,35 +87,65 @@ func (t *turn) stopReason() host.Stop {
 	return t.stopped
 }
 
+// begin does what needs no program, on the reading goroutine where nothing else
+// has arrived: a refusal then costs no change of goroutine. It says whether the
+// turn is over; else run goes on.
+func (t *turn) begin() bool {
+	if t.conn.Pending() {
+		return false
+	}
+	e := t.guarded(t.prepare)
+	if t.next != nil {
+		return false
+	}
+	t.finish(e)
+	return true
+}
+
 // run is the turn's goroutine.
 func (t *turn) run() {
 	defer t.conn.idle.turn(-1)
 	unwatch := context.AfterFunc(t.req.Context(), func() { t.stop(host.StopCancelled) })
-	e := t.guarded()
+	e := t.guarded(func() end {
+		t.conn.Settle() // a cancel in the same packet is seen before anything starts
+		if t.next == nil {
+			if e := t.prepare(); t.next == nil {
+				return e
+			}
+		}
+		return t.next()
+	})
 	unwatch()
 	t.finish(e)
 }
 
-// guarded runs the turn and turns a panic into a failed one: the client gets
-// its answer on every path.
-func (t *turn) guarded() (e end) {
+// guarded turns a panic into a failed turn: the client gets its answer on every
+// path.
+func (t *turn) guarded(do func() end) (e end) {
 	defer func() {
 		if x := recover(); x != nil {
 			t.conn.agent.o.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
 			t.close("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
-			e = end{reason: acp.StopEndTurn, state: stateFailed}
+			t.next, e = nil, end{reason: acp.StopEndTurn, state: stateFailed}
 		}
 	}()
-	t.conn.Settle() // a cancel in the same packet is seen before anything starts
-	return t.do()
+	return do()
 }
 
-func (t *turn) do() end {
-	allow := t.session.refresh()
-	t.greet(allow)
+// later leaves the rest of the turn to its goroutine.
+func (t *turn) later(next func() end) end {
+	t.next = next
+	return end{}
+}
+
+// prepare decides what the prompt is, and ends the turn where that is all there
+// is to do. It does not wait for anything.
+func (t *turn) prepare() end {
 	if t.stopReason() != host.StopNone {
 		return t.stoppedBeforeStart("")
 	}
+	allow := t.session.refresh()
+	t.greet(allow)
 	words, err := promptWords(t.blocks, t.session.host.Dir())
 	if err != nil {
 		return t.refuse(err)
@@ -126,7 +157,7 @@ func (t *turn) do() end {
 	if inv.Kind == command.KindBuiltin {
 		return t.builtin(allow, inv)
 	}
-	return t.command(inv)
+	return t.later(func() end { return t.command(inv) })
 }
 
 func (t *turn) parseOptions() command.ParseOptions {
