@@ -17,6 +17,7 @@ const (
 	guardVar    = "CHANT_ACP_GUARD"
 	stageLaunch = "launch"
 	stageWatch  = "watch"
+	ledgerFD    = 3 // the guard's descriptors are the socket, the null device twice, and this
 
 	// sweepGrace is what programs get between SIGTERM and SIGKILL when nobody is left to wait for them.
 	sweepGrace = 150 * time.Millisecond
@@ -36,8 +37,9 @@ func init() {
 	case stageLaunch:
 		os.Exit(launchGuard(os.Args[2]))
 	case stageWatch:
-		w := newWard()
-		w.listen(0)
+		w := ward{handed: make(map[int]time.Time)}
+		w.listen(int(os.Stdin.Fd()))
+		w.open(os.NewFile(ledgerFD, "ledger"))
 		w.sweep()
 		os.Exit(0)
 	}
@@ -46,22 +48,16 @@ func init() {
 
 // launchGuard starts the second stage, which inherits the ignored signals: there is no moment at which they would end it.
 func launchGuard(nonce string) int {
-	if _, err := startStage(stageWatch, nonce, []*os.File{os.Stdin, os.Stdout, os.Stderr}); err != nil {
+	if _, err := startStage(stageWatch, nonce, []*os.File{os.Stdin, os.Stdout, os.Stderr, os.NewFile(ledgerFD, "ledger")}); err != nil {
 		_, _ = fmt.Fprint(os.Stdin, err) // the socket: the only way to our parent
 		return 1
 	}
 	return 0
 }
 
-// The messages to the guard, one packet each: a prefix of tokens, a group that lives, one that is gone, one that has time left.
-
-func prefixMessage(prefix string) string { return "token " + prefix }
-func enterMessage(id int, serial, start uint64) string {
-	return fmt.Sprintf("enter %d %d %d", id, serial, start)
-}
-func leaveMessage(id int) string { return "leave " + strconv.Itoa(id) }
+// handMessage is the one message to the guard: a group has so much time left. The file that holds its output comes with it.
 func handMessage(id int, owed time.Duration) string {
-	return fmt.Sprintf("hand %d %d", id, owed.Milliseconds())
+	return fmt.Sprintf("%d %d", id, owed.Milliseconds())
 }
 
 // charge is one group that the guard answers for.
@@ -75,10 +71,20 @@ type charge struct {
 type ward struct {
 	prefix string
 	groups map[int]charge
+	handed map[int]time.Time
 	scan   scanner
 }
 
-func newWard() *ward { return &ward{groups: make(map[int]charge)} }
+// open reads the ledger, which changes no more.
+func (w *ward) open(ledger *os.File) {
+	w.prefix, w.groups = readLedger(ledger)
+	for id, until := range w.handed {
+		if c, known := w.groups[id]; known {
+			c.until = until
+			w.groups[id] = c
+		}
+	}
+}
 
 // listen takes messages until the other end closes, which is how the guard learns that the process is gone.
 func (w *ward) listen(conn int) {
@@ -123,32 +129,11 @@ func discard(output *os.File) {
 
 // take takes in one message. What it does not understand it leaves alone; both ends are the same executable.
 func (w *ward) take(message string) {
-	verb, rest, _ := strings.Cut(message, " ")
-	fields := strings.Fields(rest)
-	if verb == "token" && len(fields) == 1 {
-		w.prefix = fields[0]
-		return
-	}
-	if len(fields) == 0 {
-		return
-	}
-	id, err := strconv.Atoi(fields[0])
-	if err != nil || id <= 1 {
-		return
-	}
-	switch {
-	case verb == "enter" && len(fields) == 3:
-		start, _ := strconv.ParseUint(fields[2], 10, 64)
-		w.groups[id] = charge{serial: fields[1], start: start}
-	case verb == "leave":
-		delete(w.groups, id)
-	case verb == "hand" && len(fields) == 2:
-		c, known := w.groups[id]
-		ms, err := strconv.Atoi(fields[1])
-		if known && err == nil {
-			c.until = time.Now().Add(time.Duration(ms) * time.Millisecond)
-			w.groups[id] = c
-		}
+	left, right, _ := strings.Cut(message, " ")
+	id, idErr := strconv.Atoi(left)
+	owed, owedErr := strconv.Atoi(right)
+	if idErr == nil && owedErr == nil {
+		w.handed[id] = time.Now().Add(time.Duration(owed) * time.Millisecond)
 	}
 }
 

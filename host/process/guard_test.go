@@ -240,9 +240,12 @@ func guardPID(t *testing.T, of int) int {
 	return found[0]
 }
 
-// awaitGuard waits until the guard has read all that it was told, which it does only when it is all set up.
+// awaitGuard waits until the guard has read a message, which it does only when it is all set up.
 func awaitGuard(t *testing.T) {
 	t.Helper()
+	if err := keep.send("0 0", -1); err != nil {
+		t.Fatal(err)
+	}
 	rc, err := keep.conn.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +288,7 @@ func TestGuardIsDetached(t *testing.T) {
 		switch {
 		case fd.Name() == "0" && strings.HasPrefix(link, "socket:"):
 		case fd.Name() <= "2" && link == "/dev/null":
+		case fd.Name() == "3" && strings.HasPrefix(link, "/memfd:"+guardName):
 		case strings.HasPrefix(link, "anon_inode:"), strings.HasPrefix(link, "/sys/fs/cgroup/"): // the Go runtime's own
 		default:
 			t.Errorf("descriptor %s is %s", fd.Name(), link)

@@ -18,25 +18,25 @@ import (
 // tellWait bounds one message to the guard. A guard that takes none for so long has been stopped.
 const tellWait = time.Second
 
-// keeper is our side of the guard: what it was told, to be told again to a new one if it dies.
+// keeper is our side of the guard.
 type keeper struct {
 	mu     sync.Mutex
 	conn   *os.File // our end of the socket; the guard acts when it closes
 	prefix string   // of the tokens of this process's programs
 	serial uint64
-	live   map[int]string // by group: the message that makes it known
+	ledger ledger
 }
 
-var keep = keeper{live: make(map[int]string)}
+var keep keeper
 
 // ready makes sure that a guard listens, and returns the serial number for the next program.
 func (k *keeper) ready(ctx context.Context) (uint64, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.prefix == "" {
-		var random [16]byte
-		_, _ = rand.Read(random[:]) // never fails; crypto/rand ends the process instead
-		k.prefix = hex.EncodeToString(random[:])
+		if err := k.open(); err != nil {
+			return 0, fmt.Errorf("the ledger of the guard, which ends programs when this process dies, can't be made: %w", err)
+		}
 	}
 	if err := k.ensure(ctx); err != nil {
 		return 0, err
@@ -45,28 +45,29 @@ func (k *keeper) ready(ctx context.Context) (uint64, error) {
 	return k.serial, nil
 }
 
-// tell makes a group known to the guard. If that has died since ready, the next one is told.
-func (k *keeper) tell(ctx context.Context, id int, serial, start uint64) error {
+func (k *keeper) open() error {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails; crypto/rand ends the process instead
+	prefix := hex.EncodeToString(random[:])
+	if err := k.ledger.open(prefix); err != nil {
+		return err
+	}
+	k.prefix = prefix
+	return nil
+}
+
+// tell makes a group known to the guard.
+func (k *keeper) tell(id int, serial, start uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	message := enterMessage(id, serial, start)
-	k.live[id] = message
-	err := k.send(message, -1)
-	if errors.Is(err, unix.EPIPE) {
-		err = k.ensure(ctx)
-	}
-	if err != nil {
-		delete(k.live, id)
-	}
-	return err
+	return k.ledger.enter(id, serial, start)
 }
 
 // forget tells that nothing of the group is left.
 func (k *keeper) forget(id int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.live, id)
-	_ = k.send(leaveMessage(id), -1) // a guard that is gone needs not know
+	k.ledger.leave(id)
 }
 
 // hand leaves a group to the guard for a time, and with it the file that holds its output.
@@ -90,7 +91,7 @@ func (k *keeper) hand(id int, owed time.Duration, file *os.File) error {
 	return err
 }
 
-// ensure starts a guard if there is none, and tells it all that is known.
+// ensure starts a guard if there is none. A new one finds in the ledger what the old one did.
 func (k *keeper) ensure(ctx context.Context) error {
 	if k.conn != nil && listens(k.conn) {
 		return nil
@@ -99,18 +100,12 @@ func (k *keeper) ensure(ctx context.Context) error {
 		k.conn.Close()
 		k.conn = nil
 	}
-	conn, err := startGuard(ctx)
+	conn, err := startGuard(ctx, k.ledger.file)
 	if err != nil {
 		return fmt.Errorf("the guard, which ends programs when this process dies, can't be started; is /proc mounted? %w", err)
 	}
 	k.conn = conn
-	err = k.send(prefixMessage(k.prefix), -1)
-	for _, message := range k.live {
-		if err == nil {
-			err = k.send(message, -1)
-		}
-	}
-	return err
+	return nil
 }
 
 // listens is false when the other end of the socket is closed.
@@ -130,9 +125,6 @@ func listens(conn *os.File) bool {
 
 // send sends one message, with a descriptor where fd is not negative.
 func (k *keeper) send(message string, fd int) error {
-	if k.conn == nil {
-		return unix.EPIPE
-	}
 	rc, err := k.conn.SyscallConn()
 	if err != nil {
 		return err
@@ -155,7 +147,7 @@ func (k *keeper) send(message string, fd int) error {
 }
 
 // startGuard starts a guard that is not our child: the first stage starts the second, in a session of its own, and ends.
-func startGuard(ctx context.Context) (*os.File, error) {
+func startGuard(ctx context.Context, ledger *os.File) (*os.File, error) {
 	markCloseOnExec()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -173,7 +165,7 @@ func startGuard(ctx context.Context) (*os.File, error) {
 	var random [16]byte
 	_, _ = rand.Read(random[:])
 	nonce := strconv.Itoa(os.Getpid()) + "-" + hex.EncodeToString(random[:]) // shows in ps whose guard it is
-	first, err := startStage(stageLaunch, nonce, []*os.File{theirs, null, null})
+	first, err := startStage(stageLaunch, nonce, []*os.File{theirs, null, null, ledger})
 	if err == nil {
 		err = awaitStage(ctx, first, ours)
 	}

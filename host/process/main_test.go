@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// agentVar makes the test binary start the programs named in it, one shell script a line, and wait for ever. A line may begin with "tty:", with
+// agentVar makes the test binary start the programs named in it, one shell script a line, and wait for their end and that of stdin. A line may begin with "tty:", with
 // "grace:" (a minute of grace, and the agent leaves at EOF), or with "later:" (a byte on stdin comes first).
 const agentVar = "PROCESS_TEST_AGENT"
 
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runAgent is the process that tests kill. It never ends by itself.
+// runAgent is the process that tests kill.
 func runAgent(scripts string) {
 	var all sync.WaitGroup
 	for script := range strings.Lines(scripts) {
@@ -59,6 +59,7 @@ func runAgent(scripts string) {
 		}
 	}
 	all.Wait()
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
 }
 

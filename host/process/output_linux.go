@@ -85,7 +85,8 @@ func (o *output) drain(buf []byte) {
 		if err == unix.EAGAIN {
 			// A program that is being started at this moment has a copy of our write end until it executes.
 			syscall.ForkLock.RLock()
-			syscall.ForkLock.RUnlock() //nolint:staticcheck // empty on purpose: it waits for that start
+			//lint:ignore SA2001 it waits for that start
+			syscall.ForkLock.RUnlock()
 			n, err = o.readNow(buf)
 		}
 		if n > 0 {

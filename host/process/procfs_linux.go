@@ -35,7 +35,7 @@ func parseStat(line []byte) (stat, bool) {
 		return stat{}, false
 	}
 	fields := bytes.Fields(line[i+1:])
-	const stateField, groupField, startField = 3 - 3, 5 - 3, 22 - 3
+	const stateField, groupField, startField = 0, 2, 19 // the page counts from 1, and the name is its second
 	if len(fields) <= startField || len(fields[stateField]) != 1 {
 		return stat{}, false
 	}

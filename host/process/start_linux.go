@@ -41,7 +41,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, explain(spec, err)
 	}
 	leader, _ := readStat(p.PID()) // not reaped yet, so it is there
-	if err := keep.tell(ctx, p.PID(), serial, leader.start); err != nil {
+	if err := keep.tell(p.PID(), serial, leader.start); err != nil {
 		file.Close()
 		_ = unix.Kill(-p.PID(), unix.SIGKILL)
 		_, _ = p.os.Wait()
