@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -67,7 +68,43 @@ func benchPrompt(b *testing.B, line string, want acp.StopReason) {
 	}
 }
 
-func BenchmarkRefusal(b *testing.B) { benchPrompt(b, "no-such-command", acp.StopRefusal) }
+// BenchmarkRefusal measures the agent alone: its client is a raw wire.
+func BenchmarkRefusal(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(benchManifest), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	here, there := acp.Pipe()
+	a := agent.New(agent.Options{Version: "bench", Log: zerolog.Nop(), Open: func(cwd string) host.Host {
+		return project.New(cwd, project.Options{Env: os.Environ()})
+	}})
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = a.Serve(context.Background(), there) })
+	b.Cleanup(func() {
+		here.Close()
+		serving.Wait()
+	})
+	ask := func(line string, answers int) (last []byte) {
+		if err := here.WriteLines([]byte(line + "\n")); err != nil {
+			b.Fatal(err)
+		}
+		for range answers {
+			var err error
+			if last, err = here.ReadLine(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return last
+	}
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`, 1)
+	created := ask(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"`+dir+`","mcpServers":[]}}`, 1)
+	at := bytes.Index(created, []byte("sess_"))
+	prompt := `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"` + string(created[at:at+41]) + `","prompt":[{"type":"text","text":"no-such-command"}]}}`
+	ask(prompt, 4) // the commands twice, the refusal, the answer
+	for b.Loop() {
+		ask(prompt, 2)
+	}
+}
 
 func BenchmarkTrue(b *testing.B) { benchPrompt(b, "true", acp.StopEndTurn) }
 

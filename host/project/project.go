@@ -33,17 +33,11 @@ type Project struct {
 	dir string
 	o   Options
 
-	mu    sync.Mutex
-	seen  fingerprint
-	root  string
-	allow host.AllowList
-	chant chantSearch
-}
-
-// chantSearch is the last search for a chant program.
-type chantSearch struct {
-	root, found string
-	until       time.Time
+	mu       sync.Mutex
+	seen     fingerprint
+	searched time.Time
+	root     string
+	allow    host.AllowList
 }
 
 // New makes the host of a session in dir, which is absolute and exists. Nothing
@@ -81,39 +75,59 @@ func (p *Project) Dir() string {
 	return known
 }
 
+// searchFor is how long a search counts that found something: where the
+// manifest is, and the chant program. The search looks at every folder up to the
+// repository's root and at those of PATH; the manifest itself is looked at each
+// time.
+const searchFor = time.Second
+
 // AllowList looks whether the manifest or the chant program changed and reads
 // them anew where they did.
 func (p *Project) AllowList() host.AllowList {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.seen.manifest != "" && time.Now().Before(p.searched.Add(searchFor)) {
+		now := p.seen
+		if now.stat(); now == p.seen {
+			return p.allow
+		}
+	}
 	path, root, err := command.FindManifest(p.dir)
 	now := fingerprint{manifest: path, root: root, chant: p.findChant(root), set: true}
 	if err != nil {
 		now.problem = err.Error()
 	}
-	now.stat(path)
-	if now == p.seen {
-		return p.allow
+	now.stat()
+	p.searched = time.Now()
+	if now != p.seen {
+		p.seen, p.root = now, root
+		p.allow = readAllowList(now, err, p.allow.Version+1)
 	}
-	p.seen, p.root = now, root
-	p.allow = host.AllowList{Problem: err, Version: p.allow.Version + 1}
-	o := command.RegistryOptions{Root: root, Chant: now.chant}
-	if path != "" {
-		if o.Manifest, err = command.ReadManifest(path); err != nil {
-			o.Manifest, p.allow.Problem = nil, err
-		} else {
-			p.allow.Environments = o.Manifest.Environments()
-		}
-	}
-	p.allow.Registry = command.NewRegistry(o)
 	return p.allow
 }
 
-func (f *fingerprint) stat(path string) {
-	if path == "" {
+// readAllowList reads what the fingerprint stands for. problem is why there is
+// no manifest to read, or nil.
+func readAllowList(f fingerprint, problem error, version int) host.AllowList {
+	allow := host.AllowList{Problem: problem, Version: version}
+	o := command.RegistryOptions{Root: f.root, Chant: f.chant}
+	if f.manifest != "" {
+		m, err := command.ReadManifest(f.manifest)
+		if err != nil {
+			allow.Problem = err
+		} else {
+			o.Manifest, allow.Environments = m, m.Environments()
+		}
+	}
+	allow.Registry = command.NewRegistry(o)
+	return allow
+}
+
+func (f *fingerprint) stat() {
+	if f.manifest == "" {
 		return
 	}
-	st, err := os.Stat(path)
+	st, err := os.Stat(f.manifest)
 	if err != nil {
 		f.problem = err.Error()
 		return
@@ -121,23 +135,11 @@ func (f *fingerprint) stat(path string) {
 	f.size, f.modified, f.inode = st.Size(), st.ModTime().UnixNano(), inode(st)
 }
 
-// chantFor is how long a search for the chant program counts: it looks at every
-// folder of PATH, and a program is not installed between two prompts of a
-// second.
-const chantFor = time.Second
-
+// findChant looks for the chant program: the project's own, then PATH.
 func (p *Project) findChant(root string) string {
 	if p.o.Chant != "" {
 		return p.o.Chant
 	}
-	if now := time.Now(); p.chant.root != root || now.After(p.chant.until) {
-		p.chant = chantSearch{root: root, found: p.searchChant(root), until: now.Add(chantFor)}
-	}
-	return p.chant.found
-}
-
-// searchChant looks for the chant program: the project's own, then PATH.
-func (p *Project) searchChant(root string) string {
 	if own := filepath.Join(root, "node_modules", ".bin", "chant"); isProgram(own, trusted) {
 		return own
 	}
