@@ -14,6 +14,8 @@ export class Agent {
     // Writing to an agent that was killed is part of the tests.
     this.child.stdin.on('error', () => {});
     this.child.stderr.on('data', (chunk) => (this.stderr += chunk));
+    // exit is the end of the process, exited that of all it wrote, too.
+    this.exit = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
     this.exited = once(this.child, 'close').then(([code, signal]) => {
       this.wire.end();
       return { code, signal };
