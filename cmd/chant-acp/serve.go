@@ -129,6 +129,10 @@ func serve(std streams, f *agentFlags) error {
 		return &exitError{exitFailed, fmt.Errorf("taking over standard input and output: %w", err)}
 	}
 	defer restore()
+	reader, err := stdio.NewReader(in)
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("preparing standard input: %w", err)}
+	}
 	log, closer, err := f.logger(std.err)
 	if err != nil {
 		return &exitError{exitFailed, err}
@@ -138,7 +142,7 @@ func serve(std streams, f *agentFlags) error {
 	signal.Ignore(syscall.SIGPIPE) // a client that is gone shows as a failed write
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	defer stop()
-	if err := f.agent(log).Serve(ctx, acp.NewTransport(in, out)); err != nil {
+	if err := f.agent(log).Serve(ctx, acp.NewTransport(reader, out)); err != nil {
 		log.Info().Err(err).Msg("the connection ended")
 	}
 	return nil

@@ -1,0 +1,82 @@
+package stdio_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chant-acp/chant-acp/internal/stdio"
+)
+
+func newReader(t *testing.T, f *os.File) *stdio.Reader {
+	t.Helper()
+	r, err := stdio.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestReaderReadsToTheEnd(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader(t, in)
+	defer r.Close()
+	want := bytes.Repeat([]byte("0123456789abcdef"), 64<<10)
+	go func() {
+		defer out.Close()
+		_, _ = out.Write(want)
+	}()
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestReaderOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, want string }{{path, "hello"}, {os.DevNull, ""}} {
+		f, err := os.Open(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newReader(t, f)
+		if got, err := io.ReadAll(r); err != nil || string(got) != c.want {
+			t.Errorf("%s: %q, %v", c.path, got, err)
+		}
+		r.Close()
+	}
+}
+
+func TestCloseEndsARead(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r := newReader(t, in)
+	done := make(chan error)
+	go func() {
+		_, err := r.Read(make([]byte, 1))
+		done <- err
+	}()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the read under way: %v", err)
+	}
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a read after Close: %v", err)
+	}
+	if err := r.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a second Close: %v", err)
+	}
+}
