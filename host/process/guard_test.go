@@ -64,6 +64,7 @@ func startAgent(t *testing.T, mark, scripts string, ups int) *agent {
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = a.cmd.Process.Kill() }) // for a test that fails before it does
 	write.Close()
 	enough := make(chan struct{})
 	go func() {
