@@ -26,19 +26,39 @@ func encodeTo(buf *bytes.Buffer, v any) error {
 	return nil
 }
 
-// encodeTagged writes v, which must encode to an object, with a discriminator
-// as its first member: the schema's unions carry it inside the object.
+// encodeTagged is v, which must encode to an object, with a discriminator as its
+// first member: the schema's unions carry it inside the object.
 func encodeTagged(key, value string, v any) ([]byte, error) {
 	var buf bytes.Buffer
+	err := encodeTaggedTo(&buf, key, value, v)
+	return buf.Bytes(), err
+}
+
+func encodeTaggedTo(buf *bytes.Buffer, key, value string, v any) error {
 	buf.WriteString(`{"` + key + `":"` + value + `"`)
 	start := buf.Len()
-	if err := encodeTo(&buf, v); err != nil {
-		return nil, err
+	if err := encodeTo(buf, v); err != nil {
+		return err
 	}
-	out := buf.Bytes()
-	if len(out) == start+2 { // {}
-		return append(out[:start], '}'), nil
+	if buf.Len() == start+len(`{}`) {
+		buf.Truncate(start)
+		buf.WriteByte('}')
+		return nil
 	}
-	out[start] = ','
-	return out, nil
+	buf.Bytes()[start] = ','
+	return nil
+}
+
+// appender is a value that encodes itself into a buffer. What is sent often
+// spares the copies and checks that json.Marshaler costs.
+type appender interface {
+	appendJSON(buf *bytes.Buffer) error
+}
+
+// encodeParams is encodeTo for the params of a message.
+func encodeParams(buf *bytes.Buffer, params any) error {
+	if a, ok := params.(appender); ok {
+		return a.appendJSON(buf)
+	}
+	return encodeTo(buf, params)
 }

@@ -55,6 +55,10 @@ func (o *outbox) run() {
 		}
 		o.mu.Lock()
 		out, answers := o.buf, o.answers
+		if len(out) == 0 { // went with the last write
+			o.mu.Unlock()
+			continue
+		}
 		o.buf, o.busy = spare[:0], true
 		o.mu.Unlock()
 

@@ -345,7 +345,7 @@ func (b *Batch) Send() {
 func notificationLine(method string, params any) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.WriteString(`{"jsonrpc":"2.0","method":"` + method + `","params":`)
-	if err := encodeTo(&buf, params); err != nil {
+	if err := encodeParams(&buf, params); err != nil {
 		return nil, err
 	}
 	buf.WriteString("}\n")

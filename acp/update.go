@@ -1,7 +1,9 @@
 package acp
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -217,21 +219,33 @@ func (u OtherUpdate) Kind() string           { return u.SessionUpdate }
 
 // MarshalJSON writes the update with its discriminator.
 func (n SessionNotification) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	err := n.appendJSON(&buf)
+	return buf.Bytes(), err
+}
+
+func (n SessionNotification) appendJSON(buf *bytes.Buffer) error {
 	if n.Update == nil {
-		return nil, fmt.Errorf("session/update without an update")
+		return errors.New("session/update without an update")
 	}
-	var update json.RawMessage
-	var err error
+	buf.WriteString(`{"sessionId":`)
+	if err := encodeTo(buf, n.SessionID); err != nil {
+		return err
+	}
+	buf.WriteString(`,"update":`)
 	if other, ok := n.Update.(OtherUpdate); ok {
-		update = other.Raw
-	} else if update, err = encodeTagged("sessionUpdate", n.Update.Kind(), n.Update); err != nil {
-		return nil, err
+		buf.Write(other.Raw)
+	} else if err := encodeTaggedTo(buf, "sessionUpdate", n.Update.Kind(), n.Update); err != nil {
+		return err
 	}
-	return encode(struct {
-		SessionID string          `json:"sessionId"`
-		Update    json.RawMessage `json:"update"`
-		Meta      Meta            `json:"_meta,omitempty"`
-	}{n.SessionID, update, n.Meta})
+	if len(n.Meta) > 0 {
+		buf.WriteString(`,"_meta":`)
+		if err := encodeTo(buf, n.Meta); err != nil {
+			return err
+		}
+	}
+	buf.WriteByte('}')
+	return nil
 }
 
 // UnmarshalJSON reads an update into the type of its discriminator. A kind that

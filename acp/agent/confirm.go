@@ -65,7 +65,7 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 		protectedMark(inv), code(cutBytes(inv.Line, fieldBytes)), describe(inv), limit(confirmFor), fenced("confirm "+key)))
 	return end{
 		reason: acp.StopEndTurn, state: stateWaiting, line: inv.Line, title: title(inv),
-		meta: map[string]any{"confirm": key},
+		meta: chantMeta{Confirm: key},
 	}
 }
 

@@ -267,7 +267,7 @@ func (x *execution) conclude(res host.Result) end {
 	t.said = t.said || (!t.terminal && stats.Shown > 0)
 
 	e := x.titled(end{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
-	e.meta = map[string]any{"exitCode": res.ExitCode}
+	e.meta.ExitCode = &res.ExitCode
 	if e.state == stateCancelled || e.state == stateInterrupted {
 		e.reason = acp.StopCancelled
 	}

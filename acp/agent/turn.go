@@ -33,8 +33,15 @@ type end struct {
 	line   string // the command line, where there was one
 	title  string
 	ran    bool // a program was started
-	meta   map[string]any
+	meta   chantMeta
 	took   time.Duration
+}
+
+// chantMeta is _meta.chant of a prompt's response.
+type chantMeta struct {
+	Outcome  string `json:"outcome"`
+	ExitCode *int   `json:"exitCode,omitempty"` // of a program that ran
+	Confirm  string `json:"confirm,omitempty"`  // the code that is waited for
 }
 
 func cancelledEnd(state string) end { return end{reason: acp.StopCancelled, state: state} }
@@ -257,11 +264,8 @@ func (t *turn) finish(e end) {
 			s.notify(t.tail, acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
 		}
 	}
-	chant := map[string]any{"outcome": e.state}
-	for k, v := range e.meta {
-		chant[k] = v
-	}
-	t.tail.Reply(t.req, acp.PromptResponse{StopReason: e.reason, Meta: acp.Meta{"chant": chant}})
+	e.meta.Outcome = e.state
+	t.tail.Reply(t.req, acp.PromptResponse{StopReason: e.reason, Meta: acp.Meta{"chant": e.meta}})
 	s.turn = nil
 	t.tail.Send()
 	t.cancel(errStopped)
