@@ -209,7 +209,7 @@ func (x *execution) rawInput() any {
 		}
 		a = cutBytes(a, room+len("…"))
 		argv = append(argv, a)
-		room -= len(a)
+		room -= jsonLen(a) + len(`"",`)
 	}
 	return struct {
 		Command string   `json:"command"`

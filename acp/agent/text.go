@@ -12,12 +12,14 @@ import (
 
 const (
 	titleRunes = 200      // of a tool call and a session
-	fieldBytes = 4 << 10  // of a string in rawInput and in a final content
+	fieldBytes = 4 << 10  // JSON-encoded bytes of a string in rawInput and in a final content
 	pieceBytes = 20 << 10 // JSON-encoded bytes of a chunk of our own text
 )
 
-// code is s as inline code, whatever backticks it holds (CommonMark, 6.1).
+// code is s as inline code, whatever backticks it holds (CommonMark, 6.1). A
+// newline is a space there anyway, and could begin a line that opens a block.
 func code(s string) string {
+	s = strings.ReplaceAll(s, "\n", " ")
 	longest, run := 0, 0
 	for _, r := range s {
 		if r == '`' {
@@ -51,16 +53,38 @@ func cut(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// cutBytes shortens s to n bytes at a rune.
+// cutBytes shortens s, at a rune, to n bytes of JSON.
 func cutBytes(s string, n int) string {
-	if len(s) <= n {
+	if jsonLen(s) <= n {
 		return s
 	}
 	n -= len("…")
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	for i, r := range s {
+		if n -= jsonRune(r); n < 0 {
+			return s[:i] + "…"
+		}
 	}
-	return s[:n] + "…"
+	return s
+}
+
+// jsonLen is how many bytes s takes inside a JSON string.
+func jsonLen(s string) int {
+	n := 0
+	for _, r := range s {
+		n += jsonRune(r)
+	}
+	return n
+}
+
+// jsonRune is the most that an encoder makes of a rune in a JSON string.
+func jsonRune(r rune) int {
+	switch {
+	case r == '"' || r == '\\' || r == '\n' || r == '\t':
+		return 2
+	case r < 0x20 || r == '<' || r == '>' || r == '&' || r == 0x2028 || r == 0x2029 || r == utf8.RuneError:
+		return 6
+	}
+	return utf8.RuneLen(r)
 }
 
 // pieces cuts text by its encoded size, at runes.
@@ -68,13 +92,7 @@ func pieces(text string) []string {
 	var out []string
 	start, size := 0, 0
 	for i, r := range text {
-		n := utf8.RuneLen(r)
-		switch {
-		case r == '"' || r == '\\' || r == '\n' || r == '\t':
-			n = 2
-		case r < 0x20 || r == 0x7f || r == 0x2028 || r == 0x2029 || n < 0:
-			n = 6
-		}
+		n := jsonRune(r)
 		if size += n; size > pieceBytes {
 			out = append(out, text[start:i])
 			start, size = i, n

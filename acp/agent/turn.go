@@ -274,6 +274,6 @@ func (t *turn) finish(e end) {
 // wait takes the place, telling the person when that takes long.
 func (t *turn) wait(line string, front bool) error {
 	return t.conn.agent.place.take(t.ctx, line, front, func(holder string) {
-		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", code(holder)))
+		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", code(cut(holder, titleRunes))))
 	})
 }
