@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -194,5 +195,8 @@ func (c *conn) prompt(r *acp.Request) error {
 	}
 	c.idle.turn(1)
 	c.turns.Go(t.run) // waited for by leave; ended by the turn itself or by stop
+	// The reader may be about to wait in the kernel together with this
+	// processor: the turn gets it first.
+	defer runtime.Gosched()
 	return nil
 }

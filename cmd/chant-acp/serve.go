@@ -139,7 +139,9 @@ func serve(std streams, f *agentFlags) error {
 	}
 	defer closer.Close()
 
-	signal.Ignore(syscall.SIGPIPE) // a client that is gone shows as a failed write
+	// A client that is gone shows as a failed write. Caught and not ignored:
+	// programs would inherit that, and "yes | head" would complain.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	defer stop()
 	if err := f.agent(log).Serve(ctx, acp.NewTransport(reader, out)); err != nil {

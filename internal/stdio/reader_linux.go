@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -15,7 +14,9 @@ import (
 // Reader reads a descriptor by waiting in the kernel, on a thread of its own,
 // instead of in the runtime's poller. A process that does little else is then
 // idle in one system call, and a line costs two: through the poller it is five,
-// and the monitor thread is put to sleep and woken each time. Close ends a Read.
+// and the monitor thread is put to sleep and woken each time. The price: what a
+// line started runs on another thread, unless the reading goroutine yields
+// before it reads on. Close ends a Read.
 type Reader struct {
 	f      *os.File
 	wake   *os.File // an eventfd, readable once Close was called
@@ -36,9 +37,6 @@ func NewReader(f *os.File) (*Reader, error) {
 func (r *Reader) Read(p []byte) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// What the last line started gets this processor before it is taken into
-	// the kernel.
-	runtime.Gosched()
 	control(r.f, func(fd int) {
 		control(r.wake, func(wake int) { n, err = r.read(fd, wake, p) })
 	})
