@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,7 +69,12 @@ func prompt(std streams, f *promptFlags, args []string) error {
 	defer serving.Wait()
 	defer leave()
 
-	p := &promptClient{std: std, f: f, printer: newPrinter(std.out, f.json)}
+	answers, err := newAnswers(std.in)
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	defer answers.close()
+	p := &promptClient{std: std, f: f, printer: newPrinter(std.out, f.json), answers: answers}
 	p.conn = acp.Connect(here, p, log)
 	defer p.conn.Close()
 	code, err := p.run(ctx, cwd, promptLine(args))
@@ -98,6 +102,7 @@ type promptClient struct {
 	f       *promptFlags
 	conn    *acp.ClientConn
 	printer *printer
+	answers *answers
 	session string
 }
 
@@ -129,18 +134,27 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	defer close(stop)
 
 	outcome, err := p.turn(ctx, line)
-	if err == nil && outcome.Outcome == "waiting" && p.confirms(outcome.Confirm) {
+	if err != nil || outcome.Outcome != "waiting" {
+		return outcome.exitCode(), err
+	}
+	confirmed, answered := p.confirms(outcome.Confirm)
+	if !answered {
+		return exitCancelled, nil
+	}
+	if confirmed {
 		outcome, err = p.turn(ctx, "confirm "+outcome.Confirm)
 	}
 	return outcome.exitCode(), err
 }
 
-// watch turns signals into cancels: the second one does not wait.
+// watch turns signals into cancels: the second one does not wait. A question
+// that is open is not waited for either.
 func (p *promptClient) watch(ctx context.Context, signals <-chan os.Signal, stop <-chan struct{}) {
 	for {
 		select {
 		case <-signals:
 			_ = p.conn.Cancel(ctx, p.session) // fails only when the agent is gone
+			p.answers.giveUp()
 		case <-stop:
 			return
 		}
@@ -185,26 +199,29 @@ func (p *promptClient) turn(ctx context.Context, line string) (outcome, error) {
 	return meta.Chant, err
 }
 
-// confirms asks for a typed code on the terminal.
-func (p *promptClient) confirms(code string) bool {
+// confirms asks for a typed code on the terminal. answered is false when a
+// signal came instead.
+func (p *promptClient) confirms(code string) (confirmed, answered bool) {
 	if p.f.yes {
-		return true
+		return true, true
 	}
 	if !isTerminal(p.std.in) {
 		fmt.Fprintln(p.std.err, "chant-acp: nothing was run: there is no terminal to confirm on; --yes confirms beforehand")
-		return false
+		return false, true
 	}
-	fmt.Fprintf(p.std.err, "Type confirm %s to run it: ", code)
-	typed := strings.Fields(p.readLine())
-	return len(typed) == 2 && typed[0] == "confirm" && typed[1] == code
+	text, answered := p.ask(fmt.Sprintf("Type confirm %s to run it: ", code))
+	typed := strings.Fields(text)
+	return len(typed) == 2 && typed[0] == "confirm" && typed[1] == code, answered
 }
 
-func (p *promptClient) readLine() string {
-	line, err := bufio.NewReader(p.std.in).ReadString('\n')
-	if err != nil {
-		return ""
+// ask puts a question on the terminal and reads a line.
+func (p *promptClient) ask(question string) (text string, answered bool) {
+	fmt.Fprint(p.std.err, question)
+	text, answered = p.answers.line()
+	if text == "" { // the cursor still stands behind the question
+		fmt.Fprintln(p.std.err)
 	}
-	return line
+	return text, answered
 }
 
 // SessionUpdate prints.
@@ -219,8 +236,11 @@ func (p *promptClient) RequestPermission(_ context.Context, r acp.RequestPermiss
 	case !isTerminal(p.std.in):
 		fmt.Fprintln(p.std.err, "chant-acp: nothing was run: there is no terminal to ask on; --yes allows beforehand")
 	default:
-		fmt.Fprintf(p.std.err, "%s\nRun it? [y/N] ", permissionText(r))
-		if typed := strings.ToLower(strings.TrimSpace(p.readLine())); typed == "y" || typed == "yes" {
+		text, answered := p.ask(permissionText(r) + "\nRun it? [y/N] ")
+		if !answered {
+			return acp.RequestPermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.OutcomeCancelled}}, nil
+		}
+		if typed := strings.ToLower(strings.TrimSpace(text)); typed == "y" || typed == "yes" {
 			answer = acp.AllowOnce
 		}
 	}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// terminal is a process on a terminal of its own.
+type terminal struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	master *os.File
+	done   chan struct{} // closed when nothing more is printed
+
+	mu    sync.Mutex
+	text  string
+	moved chan struct{} // closed and replaced when text has grown
+}
+
+func onPTY(t *testing.T, c *exec.Cmd) *terminal {
+	t.Helper()
+	master, err := pty.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{t: t, cmd: c, master: master, done: make(chan struct{}), moved: make(chan struct{})}
+	go x.read() // ends with the process, which the clean-up ends
+	t.Cleanup(func() {
+		_ = c.Process.Kill() // most often it is gone by now
+		_ = c.Wait()
+		<-x.done
+		master.Close()
+	})
+	return x
+}
+
+// read collects until every process has closed the terminal.
+func (x *terminal) read() {
+	defer close(x.done)
+	buf := make([]byte, 4096)
+	for {
+		n, err := x.master.Read(buf)
+		x.mu.Lock()
+		x.text += strings.ReplaceAll(string(buf[:n]), "\r\n", "\n")
+		close(x.moved)
+		x.moved = make(chan struct{})
+		x.mu.Unlock()
+		if err != nil { // EIO at the end
+			return
+		}
+	}
+}
+
+func (x *terminal) look() (string, <-chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.text, x.moved
+}
+
+// expect waits for text and returns the submatches.
+func (x *terminal) expect(pattern string) []string {
+	x.t.Helper()
+	re := regexp.MustCompile(pattern)
+	late := time.After(patience)
+	for {
+		text, moved := x.look()
+		if m := re.FindStringSubmatch(text); m != nil {
+			return m
+		}
+		select {
+		case <-moved:
+		case <-x.done:
+			if text, _ := x.look(); !re.MatchString(text) {
+				x.t.Fatalf("%s did not come; the terminal shows:\n%s", pattern, text)
+			}
+		case <-late:
+			x.t.Fatalf("%s did not come; the terminal shows:\n%s", pattern, text)
+		}
+	}
+}
+
+func (x *terminal) typed(s string) {
+	x.t.Helper()
+	if _, err := x.master.WriteString(s); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// exit waits for the end and wants its code.
+func (x *terminal) exit(code int) string {
+	x.t.Helper()
+	select {
+	case <-x.done:
+	case <-time.After(patience):
+		text, _ := x.look()
+		x.t.Fatalf("it is still there; the terminal shows:\n%s", text)
+	}
+	_ = x.cmd.Wait() // how it ended is looked at
+	text, _ := x.look()
+	if got := x.cmd.ProcessState.ExitCode(); got != code {
+		x.t.Errorf("the exit code is %d, want %d; the terminal shows:\n%s", got, code, text)
+	}
+	return text
+}
+
+// On a terminal nobody speaks the protocol: it says what it is and what to do.
+func TestServeOnTerminal(t *testing.T) {
+	for _, args := range [][]string{nil, {"serve"}, {"--output", "full"}} {
+		x := onPTY(t, program(t, args...))
+		text := x.exit(exitUsage)
+		for _, want := range []string{"an agent for editors", "chant-acp prompt --cwd", "chant-acp setup", "chant-acp check", "chant-acp --help"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("chant-acp %q on a terminal does not mention %q:\n%s", args, want, text)
+			}
+		}
+	}
+}
+
+func TestPromptOnTerminal(t *testing.T) {
+	const ctrlC = "\x03"
+	for name, test := range map[string]struct {
+		line, question string
+		typed          func(m []string) string
+		code           int
+		says           string
+		not            string
+	}{
+		"the code":          {"destroy", `Type confirm (\w{6}) to run it: `, func(m []string) string { return "confirm " + m[1] + "\n" }, exitOK, "it is gone", ""},
+		"another code":      {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return "confirm aaaaaa\n" }, exitWaiting, "", "it is gone"},
+		"only enter":        {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return "\n" }, exitWaiting, "", "it is gone"},
+		"Ctrl-C at a code":  {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return ctrlC }, exitCancelled, "", "it is gone"},
+		"yes":               {"ask", `Run it\? \[y/N\] `, func([]string) string { return "y\n" }, exitOK, "it was allowed", ""},
+		"Yes":               {"ask", `Run it\? \[y/N\] `, func([]string) string { return "Yes\n" }, exitOK, "it was allowed", ""},
+		"no":                {"ask", `Run it\? \[y/N\] `, func([]string) string { return "n\n" }, exitRefused, "was not run: it was rejected", "it was allowed\n"},
+		"nothing":           {"ask", `Run it\? \[y/N\] `, func([]string) string { return "\n" }, exitRefused, "was not run: it was rejected", "it was allowed\n"},
+		"end of input":      {"ask", `Run it\? \[y/N\] `, func([]string) string { return "\x04" }, exitRefused, "was not run: it was rejected", "it was allowed\n"},
+		"Ctrl-C at yes":     {"ask", `Run it\? \[y/N\] `, func([]string) string { return ctrlC }, exitCancelled, "", "it was allowed\n"},
+		"Ctrl-C at a run":   {"wait", `started`, func([]string) string { return ctrlC }, exitCancelled, "`wait` was cancelled after", ""},
+		"Ctrl-C at a tty":   {"screen", `/dev/pts/\d+\s+started`, func([]string) string { return ctrlC }, exitCancelled, "`screen` was cancelled after", ""},
+		"nothing to answer": {"hello", `hello\n`, func([]string) string { return "" }, exitOK, "`hello` completed in", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, mark := fixture(t)
+			x := onPTY(t, program(t, "prompt", "--cwd", dir, test.line))
+			x.typed(test.typed(x.expect(test.question)))
+			text := x.exit(test.code)
+			if !strings.Contains(text, test.says) {
+				t.Errorf("the terminal does not show %q:\n%s", test.says, text)
+			}
+			if _, after, _ := strings.Cut(text, "confirm"); test.not != "" && strings.Contains(after, "\n"+test.not) {
+				t.Errorf("it ran:\n%s", text)
+			}
+			noSurvivors(t, mark)
+		})
+	}
+}
