@@ -43,7 +43,8 @@ func (x *execution) queued() end {
 }
 
 func newExecution(t *turn, inv *command.Invocation) *execution {
-	return &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
+	t.call = &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
+	return t.call
 }
 
 // execution is one program as the client sees it.
@@ -53,6 +54,7 @@ type execution struct {
 	id        string
 	title     string
 	announced bool
+	ended     bool // the last update of the tool call was made
 	shaper    *shaper
 	stopShow  context.CancelFunc
 	program   host.Run
@@ -125,6 +127,25 @@ func (x *execution) start() error {
 	}
 	t.program, x.program = run, run
 	return nil
+}
+
+// crash ends the tool call, and the program, after a panic in mid-run: what is
+// open on the wire is closed, and nothing more of the program is shown.
+func (x *execution) crash() {
+	x.turn.mu.Lock()
+	if x.turn.program != nil {
+		x.turn.program.Stop(host.StopFault)
+		x.turn.program = nil
+	}
+	x.turn.mu.Unlock()
+	if x.shaper != nil {
+		x.shaper.Abandon()
+		x.shaper.Wait()
+		for _, piece := range x.shaper.Finish() {
+			x.turn.session.notify(x.turn.tail, x.outputUpdate(piece))
+		}
+	}
+	x.fail("this agent failed")
 }
 
 // newShaper prepares the way of the output to the client. What is shown waits
@@ -218,13 +239,14 @@ func (x *execution) rawInput() any {
 	}{cutBytes(x.inv.Line, fieldBytes), argv, x.inv.Dir}
 }
 
-// fail closes the tool call of a program that never ran, where it was
-// announced.
+// fail closes the tool call of a program that never ran, or of which nobody
+// knows how it ended, where it was announced.
 func (x *execution) fail(why string) {
-	if !x.announced {
+	if !x.announced || x.ended {
 		return
 	}
-	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": false}}
+	x.ended = true
+	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": x.program != nil}}
 	if x.turn.terminal {
 		u.Meta = x.terminalExit(nil, "")
 	} else if why != "" {
@@ -256,9 +278,8 @@ type rawOutput struct {
 // and one closing line.
 func (x *execution) conclude(res host.Result) end {
 	t := x.turn
-	if t.stopReason() != host.StopNone {
-		x.shaper.Abandon()
-	}
+	// Nothing holds Finish up: where the turn was stopped, what waits for the
+	// client has given up, and what a reading client was shown can be completed.
 	rest := x.shaper.Finish()
 	stats := x.shaper.Stats()
 	for _, piece := range rest {
@@ -287,6 +308,7 @@ func (x *execution) conclude(res host.Result) end {
 	} else if tail := x.shaper.Tail(tailLines); tail != "" {
 		u.Content = []acp.ToolCallContent{acp.ToolText(fenced(tail))}
 	}
+	x.ended = true
 	t.session.notify(t.tail, u)
 	t.close(x.closing(e, res, stats))
 	return e

@@ -60,6 +60,7 @@ type turn struct {
 	cancel context.CancelCauseFunc
 	tail   *acp.Batch // what is sent together with the response
 	said   bool       // text was sent: the next paragraph starts a new line
+	call   *execution // the program of the turn, once it has one
 	next   func() end // what is left to do after prepare
 
 	mu      sync.Mutex
@@ -132,6 +133,9 @@ func (t *turn) guarded(do func() end) (e end) {
 	defer func() {
 		if x := recover(); x != nil {
 			t.conn.agent.o.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
+			if t.call != nil {
+				t.call.crash()
+			}
 			t.close("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
 			t.next, e = nil, end{reason: acp.StopEndTurn, state: stateFailed}
 		}
