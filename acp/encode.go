@@ -26,6 +26,20 @@ func encodeTo(buf *bytes.Buffer, v any) error {
 	return nil
 }
 
+// encodeString appends s as a JSON string. Most strings need no escape, and then
+// no encoder either.
+func encodeString(buf *bytes.Buffer, s string) error {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			return encodeTo(buf, s)
+		}
+	}
+	buf.WriteByte('"')
+	buf.WriteString(s)
+	buf.WriteByte('"')
+	return nil
+}
+
 // encodeTagged is v, which must encode to an object, with a discriminator as its
 // first member: the schema's unions carry it inside the object.
 func encodeTagged(key, value string, v any) ([]byte, error) {

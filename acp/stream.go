@@ -86,7 +86,7 @@ func newStream(t Transport, out *outbox, logf func(string, ...any)) *stream {
 func (s *stream) ReadObject(v any) error {
 	s.current = inbound{}
 	if id, ok := s.nextRetired(); ok {
-		return json.Unmarshal(responseStub(id), v)
+		return decodeStub(responseStub(id), v)
 	}
 	for {
 		line, err := s.readLine()
@@ -107,9 +107,19 @@ func (s *stream) ReadObject(v any) error {
 			continue
 		}
 		if stub := s.take(e); stub != nil {
-			return json.Unmarshal(stub, v)
+			return decodeStub(stub, v)
 		}
 	}
+}
+
+// decodeStub decodes a stub into the library's type, without the check for
+// valid JSON that json.Unmarshal would make first.
+func decodeStub(stub []byte, v any) error {
+	u, ok := v.(json.Unmarshaler)
+	if !ok {
+		return fmt.Errorf("acp: jsonrpc2 reads into a %T, which is not known here", v)
+	}
+	return u.UnmarshalJSON(stub)
 }
 
 func (s *stream) readLine() ([]byte, error) {
@@ -149,12 +159,11 @@ func (s *stream) take(e envelope) []byte {
 		return s.takeResponse(e)
 	}
 	s.current = inbound{id: bytes.Clone(e.id), method: unquote(e.method), params: e.params}
-	stub := append([]byte(`{"jsonrpc":"2.0","method":`), e.method...)
-	if e.id != nil {
-		s.seq++
-		stub = strconv.AppendUint(append(stub, `,"id":`...), s.seq, 10)
+	if e.id == nil {
+		return []byte(`{"method":""}`)
 	}
-	return append(stub, '}')
+	s.seq++
+	return fmt.Appendf(nil, `{"id":%d,"method":""}`, s.seq)
 }
 
 func (s *stream) takeResponse(e envelope) []byte {
@@ -172,7 +181,7 @@ func (s *stream) takeResponse(e envelope) []byte {
 }
 
 func responseStub(id uint64) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":true}`, id)
+	return fmt.Appendf(nil, `{"id":%d,"result":true}`, id)
 }
 
 // refuse answers what is no message. Its id could not be known, so it is null

@@ -229,13 +229,11 @@ func (n SessionNotification) appendJSON(buf *bytes.Buffer) error {
 		return errors.New("session/update without an update")
 	}
 	buf.WriteString(`{"sessionId":`)
-	if err := encodeTo(buf, n.SessionID); err != nil {
+	if err := encodeString(buf, n.SessionID); err != nil {
 		return err
 	}
 	buf.WriteString(`,"update":`)
-	if other, ok := n.Update.(OtherUpdate); ok {
-		buf.Write(other.Raw)
-	} else if err := encodeTaggedTo(buf, "sessionUpdate", n.Update.Kind(), n.Update); err != nil {
+	if err := encodeUpdate(buf, n.Update); err != nil {
 		return err
 	}
 	if len(n.Meta) > 0 {
@@ -246,6 +244,22 @@ func (n SessionNotification) appendJSON(buf *bytes.Buffer) error {
 	}
 	buf.WriteByte('}')
 	return nil
+}
+
+func encodeUpdate(buf *bytes.Buffer, update SessionUpdate) error {
+	switch u := update.(type) {
+	case OtherUpdate:
+		buf.Write(u.Raw)
+		return nil
+	case AgentMessageChunk: // nearly all that is ever sent
+		if u.Content.Type == ContentText && u.Meta == nil && u.Content.Meta == nil {
+			buf.WriteString(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":`)
+			err := encodeString(buf, u.Content.Text)
+			buf.WriteString(`}}`)
+			return err
+		}
+	}
+	return encodeTaggedTo(buf, "sessionUpdate", update.Kind(), update)
 }
 
 // UnmarshalJSON reads an update into the type of its discriminator. A kind that
