@@ -16,10 +16,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+const raceOptions = "GORACE"
+
 // TestMain makes this test binary the command itself where it is started under
 // the command's name: scripts and processes of these tests run the real main,
 // race detector and all.
 func TestMain(m *testing.M) {
+	if os.Getenv(raceOptions) == "" {
+		_ = os.Setenv(raceOptions, "atexit_sleep_ms=0") // else each process stays a second longer under -race
+	}
 	testscript.Main(m, map[string]func(){"chant-acp": main})
 }
 
@@ -44,6 +49,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("CHANT", chant)
+			e.Setenv(raceOptions, os.Getenv(raceOptions))
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines},
