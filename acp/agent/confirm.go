@@ -2,6 +2,7 @@ package agent
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -186,7 +187,10 @@ func (x *execution) answer() (end, bool) {
 			{OptionID: optionReject, Name: "Don't run it", Kind: acp.RejectOnce},
 		},
 	})
-	t.conn.Settle() // a cancel in the same packet as the answer wins
+	if errors.Is(err, acp.ErrClosed) {
+		t.stop(host.StopLeaving) // the client has left, which leave will only say next
+	}
+	t.settle() // a cancel in the same packet as the answer wins
 	if t.stopReason() != host.StopNone {
 		x.fail("it was cancelled before it started")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false

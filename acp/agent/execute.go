@@ -87,7 +87,7 @@ func (x *execution) titled(e end) end {
 // run runs the program in the place, which it has, and gives the place up.
 func (x *execution) run() end {
 	t := x.turn
-	defer func() { t.conn.agent.place.release(x.inv.Effect != command.Read) }()
+	defer func() { t.conn.agent.place.release(x.program != nil && x.inv.Effect != command.Read) }()
 	if t.stopReason() != host.StopNone {
 		x.fail("")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line))
@@ -100,6 +100,10 @@ func (x *execution) run() end {
 	defer x.stopShow()
 	if err := x.start(); err != nil {
 		x.shaper.Abandon()
+		if t.stopReason() != host.StopNone {
+			x.fail("it was cancelled before it started")
+			return x.titled(t.stoppedBeforeStart(x.inv.Line))
+		}
 		x.fail(err.Error())
 		t.close(fmt.Sprintf("%s%s did not start: %s", protectedMark(x.inv), code(cutBytes(x.inv.Line, fieldBytes)), sentenceEnd(err.Error())))
 		return x.titled(end{reason: acp.StopEndTurn, state: stateFailed})
@@ -111,13 +115,12 @@ func (x *execution) run() end {
 	return x.conclude(res)
 }
 
-// start starts the program, unless the turn was stopped in between.
+// start starts the program, unless the turn was stopped before. A stop during
+// the start ends its context and, where it succeeds all the same, the program.
 func (x *execution) start() error {
 	t := x.turn
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stopped != host.StopNone {
-		return fmt.Errorf("it was %s first", stateCancelled)
+	if t.stopReason() != host.StopNone {
+		return errStopped
 	}
 	run, err := t.session.host.Start(t.ctx, x.inv, host.StartOptions{
 		Name: x.id, Color: t.terminal || x.inv.TTY, Output: x.shaper.Write,
@@ -125,7 +128,12 @@ func (x *execution) start() error {
 	if err != nil {
 		return err
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.program, x.program = run, run
+	if t.stopped != host.StopNone {
+		run.Stop(t.stopped)
+	}
 	return nil
 }
 

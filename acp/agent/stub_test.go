@@ -94,7 +94,8 @@ type stubHost struct {
 	extra   map[string]func(*stubRun) host.Result
 	// hold, where set, is waited for by Start, which otherwise ends with ctx.
 	hold chan struct{}
-	// opens makes Open of another session panic.
+	// starting, where set, is called by Start and may wait.
+	starting  func()
 	dirPanics bool
 }
 
@@ -147,6 +148,9 @@ func (h *stubHost) Start(ctx context.Context, inv *command.Invocation, o host.St
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+	if h.starting != nil {
+		h.starting()
 	}
 	r := &stubRun{inv: inv, o: o, stops: make(chan host.Stop, 64), ended: make(chan struct{})}
 	f := programs[inv.Argv[0]]

@@ -115,7 +115,7 @@ func (t *turn) run() {
 	defer t.conn.idle.turn(-1)
 	unwatch := context.AfterFunc(t.req.Context(), func() { t.stop(host.StopCancelled) })
 	e := t.guarded(func() end {
-		t.conn.Settle() // a cancel in the same packet is seen before anything starts
+		t.settle() // a cancel in the same packet is seen before anything starts
 		if t.next == nil {
 			if e := t.prepare(); t.next == nil {
 				return e
@@ -125,6 +125,14 @@ func (t *turn) run() {
 	})
 	unwatch()
 	t.finish(e)
+}
+
+// settle takes note of every cancel that has arrived so far.
+func (t *turn) settle() {
+	t.conn.Settle()
+	if t.req.Context().Err() != nil {
+		t.stop(host.StopCancelled)
+	}
 }
 
 // guarded turns a panic into a failed turn: the client gets its answer on every

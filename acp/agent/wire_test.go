@@ -152,6 +152,19 @@ func dial(t *testing.T, s setup) *wire {
 	return attach(t, agent.New(o), s, h, here, there)
 }
 
+// dialTwo connects two clients to one agent.
+func dialTwo(t *testing.T) (*wire, *wire) {
+	t.Helper()
+	h := newStub(t)
+	a := agent.New(agent.Options{Version: "test", Log: zerolog.Nop(), Open: func(string) host.Host { return h }})
+	var both [2]*wire
+	for i := range both {
+		here, there := acp.Pipe()
+		both[i] = attach(t, a, setup{}, h, here, there)
+	}
+	return both[0], both[1]
+}
+
 // attach connects one more client to an agent.
 func attach(t *testing.T, a *agent.Agent, s setup, h *stubHost, here, there acp.Transport) *wire {
 	t.Helper()
@@ -289,6 +302,11 @@ func (w *wire) lastLines() string {
 func (w *wire) answer(id int) message {
 	w.t.Helper()
 	want := fmt.Sprint(id)
+	for _, m := range w.seen {
+		if m.Method == "" && string(m.ID) == want {
+			return m
+		}
+	}
 	return w.await("answer to "+want, func(m message) bool { return m.Method == "" && string(m.ID) == want })
 }
 
