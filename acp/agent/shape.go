@@ -13,6 +13,7 @@ import (
 const (
 	shapeHead       = 128 << 10
 	shapeTail       = 64 << 10
+	shapeHeadRaw    = 2 << 20                // the head ends after so many printed bytes even if they gave little text
 	shapeBatch      = 8 << 10                // an update goes out when it holds this much
 	shapeInterval   = 100 * time.Millisecond // and otherwise at most one in this time
 	shapeUnit       = termtext.MaxLine + 2   // bytes of the longest unit: a folded line and its end
@@ -138,7 +139,18 @@ func (s *shaper) Write(p []byte) {
 		return
 	}
 	s.show(p)
+	s.endHead()
 	s.plan(time.Now())
+}
+
+// endHead ends a head that takes too long to fill: what is read for text costs
+// time, and a program that prints gigabytes of zeros must not pay for it.
+func (s *shaper) endHead() {
+	if s.cfg.Full || s.headFull || s.bytes < shapeHeadRaw || !s.showing() {
+		return
+	}
+	s.putPending()
+	s.headFull, s.headEnd = true, s.bytes
 }
 
 // showing tells whether somebody still wants to see output.

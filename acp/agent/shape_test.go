@@ -458,3 +458,30 @@ func TestShapeShorten(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A program that prints what gives no text must not be read for text without
+// end: that is a tenth as fast as the pipe.
+func TestShaperHeadEndsWithoutText(t *testing.T) {
+	var shown strings.Builder
+	s := newShaper(shaperConfig{Emit: func(text string) error {
+		shown.WriteString(text)
+		return nil
+	}})
+	zeros := make([]byte, 256<<10)
+	for range 64 {
+		s.Write(zeros)
+	}
+	s.Write([]byte("the end\n"))
+	for _, piece := range s.Finish() {
+		shown.WriteString(piece)
+	}
+	if !s.headFull {
+		t.Error("16 MiB of zeros did not fill the head")
+	}
+	if st := s.Stats(); !st.Truncated || st.LeftOut == 0 {
+		t.Errorf("nothing was left out: %+v", st)
+	}
+	if !strings.Contains(shown.String(), "the end") {
+		t.Errorf("the end is not shown: %q", shown.String())
+	}
+}
