@@ -2,6 +2,8 @@ package acptest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"syscall"
 )
@@ -93,6 +95,7 @@ func checkEnding(p *probe, e ending, state string) {
 		c.exits()
 	} else {
 		c.waitGone()
+		c.outputEnds()
 		c.CloseOut()
 	}
 	switch state {
@@ -139,6 +142,22 @@ func (c *client) farewell(prompt string) {
 	}
 	if c.Strict && prompt != "" && !answered {
 		c.failf("the open turn was not answered before the agent left")
+	}
+}
+
+// outputEnds reads to the end of the output of an agent that was cut off. It
+// only comes when no process that the agent has left behind holds it open.
+func (c *client) outputEnds() {
+	for {
+		ctx, cancel := c.patient()
+		_, err := c.Wire.Next(ctx)
+		cancel()
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case errors.Is(err, ErrHang):
+			c.failf("the agent has ended and something still holds its standard output open")
+		}
 	}
 }
 

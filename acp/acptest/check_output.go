@@ -3,11 +3,13 @@ package acptest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // outputChecks are about what a turn says, how much, and to whom.
 func outputChecks() []check {
 	return []check{
+		{"output/shown", "what a command prints is in a text that clients show", checkShown},
 		{"output/big", "a big output comes in whole, bounded lines, and the turn ends", checkBig},
 		{"output/two", "two sessions that print at once do not mix", checkTwoBig},
 		{"output/awkward", "output that is not text becomes text", checkAwkward},
@@ -15,6 +17,41 @@ func outputChecks() []check {
 		{"output/stalled-end", "an agent leaves at the end of its input even when nobody reads what it says", checkStalledEnd},
 		{"output/terminal", "where the client takes terminal output, a terminal is announced first, gets its output, and exits once, at last", checkTerminal},
 	}
+}
+
+func checkShown(p *probe) {
+	p.needs("Hello", p.Hello)
+	c := p.ready()
+	for _, m := range c.ends(c.open(), p.Hello, "end_turn") {
+		for _, text := range texts(m) {
+			for line := range strings.Lines(text) {
+				if strings.TrimSpace(line) == "hello" {
+					return
+				}
+			}
+		}
+	}
+	c.failf("the line hello is in no message and in no content of a tool call")
+}
+
+// texts are the texts of a message chunk, or of a tool call's content.
+func texts(m Message) []string {
+	type block struct{ Text string }
+	var chunk struct{ Update struct{ Content block } }
+	var call struct {
+		Update struct{ Content []struct{ Content block } }
+	}
+	if json.Unmarshal(m.Params, &chunk) == nil {
+		return []string{chunk.Update.Content.Text}
+	}
+	if json.Unmarshal(m.Params, &call) != nil {
+		return nil
+	}
+	var all []string
+	for _, c := range call.Update.Content {
+		all = append(all, c.Content.Text)
+	}
+	return all
 }
 
 func checkBig(p *probe) {

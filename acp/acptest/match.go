@@ -154,14 +154,32 @@ func (m matcher) matchObject(want map[string]any, got any, path string) error {
 	return nil
 }
 
+// matchSome finds each pattern in turn, with anything between.
+func (m matcher) matchSome(want, items []any, path string) error {
+	for i, w := range want {
+		for {
+			if len(items) == 0 {
+				return fmt.Errorf("%s has nothing that matches element %d of the pattern", path, i)
+			}
+			try := matcher{names: maps.Clone(m.names)}
+			err := try.match(w, items[0], path)
+			items = items[1:]
+			if err == nil {
+				maps.Copy(m.names, try.names)
+				break
+			}
+		}
+	}
+	return nil
+}
+
 func (m matcher) matchArray(want []any, got any, path string) error {
 	items, ok := got.([]any)
 	if !ok {
 		return fmt.Errorf("%s is no array", path)
 	}
 	if n := len(want); n > 0 && want[n-1] == rest {
-		want = want[:n-1]
-		items = items[:min(len(items), len(want))]
+		return m.matchSome(want[:n-1], items, path)
 	}
 	if len(items) != len(want) {
 		return fmt.Errorf("%s has %d elements, not %d", path, len(items), len(want))

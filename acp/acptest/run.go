@@ -19,6 +19,7 @@ type Agent struct {
 	// Prompts of the agent under test, each the text of one block.
 	OK       string // ends soon and well, with at least one update
 	Fail     string // runs and fails, which is not an error of the protocol
+	Hello    string // prints the line "hello" and ends well
 	Refused  string // can't be taken: an unknown command
 	Slow     string // reports at once that it runs, then runs until it is cancelled
 	Stubborn string // as Slow, and does not end when asked nicely (a program that ignores SIGTERM)

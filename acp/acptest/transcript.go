@@ -23,14 +23,15 @@ import (
 //     from then on, in client sections too;
 //   - "…" within a string matches any text there;
 //   - the member "…" of an object allows further members, which are otherwise
-//     an error, and "…" at the end of an array allows further elements;
+//     an error, and "…" at the end of an array allows further elements,
+//     wherever they are;
 //   - a line … allows any number of updates before the next line.
 //
 // Updates of session state (commands, options, title, mode, usage) may come at
 // any time and are skipped where no pattern asks for them.
 //
-// The names "<cwd>", "<ok>", "<fail>", "<refused>", "<slow>", "<big>" and
-// "<ask>" are what Agent says; a transcript that uses one which is not given is
+// The names "<cwd>", "<ok>", "<fail>", "<hello>", "<refused>", "<slow>", "<big>"
+// and "<ask>" are what Agent says; a transcript that uses one which is not given is
 // skipped.
 type Transcript struct {
 	// Rule is the comment.
@@ -128,7 +129,7 @@ func (tr Transcript) replay(p *probe) {
 func (tr Transcript) names(p *probe) map[string]string {
 	names := map[string]string{}
 	for name, value := range map[string]string{
-		"cwd": p.Cwd, "ok": p.OK, "fail": p.Fail, "refused": p.Refused, "slow": p.Slow, "big": p.Big, "ask": p.Ask,
+		"cwd": p.Cwd, "ok": p.OK, "fail": p.Fail, "hello": p.Hello, "refused": p.Refused, "slow": p.Slow, "big": p.Big, "ask": p.Ask,
 	} {
 		if value != "" {
 			names[name] = quote(value)
