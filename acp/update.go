@@ -118,7 +118,10 @@ func ToolTerminal(id string) ToolCallContent {
 func (c ToolCallContent) MarshalJSON() ([]byte, error) {
 	switch c.Type {
 	case "terminal":
-		return encode(map[string]string{"type": c.Type, "terminalId": c.TerminalID})
+		return encode(struct {
+			Type       string `json:"type"`
+			TerminalID string `json:"terminalId"`
+		}{c.Type, c.TerminalID})
 	case "diff":
 		return c.Diff, nil
 	}
