@@ -20,6 +20,10 @@ type printer struct {
 	json   bool
 	fences fences
 	begun  bool // something of the turn was printed
+	mid    bool // the last line printed is unfinished
+	// terminal says that the last thing printed came as terminal output, which
+	// may end anywhere.
+	terminal bool
 }
 
 func newPrinter(out io.Writer, asJSON bool) *printer { return &printer{out: out, json: asJSON} }
@@ -37,6 +41,17 @@ func (p *printer) result(r acp.PromptResponse) {
 		return
 	}
 	p.write(p.fences.flush())
+	p.freshLine()
+}
+
+// freshLine ends an unfinished line.
+func (p *printer) freshLine() {
+	p.mu.Lock()
+	mid := p.mid
+	p.mu.Unlock()
+	if mid {
+		p.write("\n")
+	}
 }
 
 func (p *printer) update(n acp.SessionNotification) {
@@ -51,10 +66,15 @@ func (p *printer) update(n acp.SessionNotification) {
 			text = strings.TrimLeft(text, "\n")
 		}
 		p.begun = p.begun || text != ""
+		if p.terminal {
+			p.freshLine()
+			p.terminal = false
+		}
 		p.write(text)
 	case acp.ToolCallUpdate:
 		if t, ok := u.Meta["terminal_output"].(map[string]any); ok {
 			if data, ok := t["data"].(string); ok {
+				p.terminal = true
 				p.write(data)
 			}
 		}
@@ -64,6 +84,10 @@ func (p *printer) update(n acp.SessionNotification) {
 func (p *printer) write(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if s == "" {
+		return
+	}
+	p.mid = !strings.HasSuffix(s, "\n")
 	_, _ = io.WriteString(p.out, s) // a closed terminal: the turn still has to end in order
 }
 
