@@ -1,0 +1,273 @@
+// Package house_test holds the rules of the house that no compiler knows: who may
+// import whom, what is linked, and that the documents say what is so.
+package house_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/chant-acp/chant-acp"
+
+// imports is the house: each package and what it may import of this module,
+// beside internal/..., which is open to all. A package that is not here has no
+// place yet: give it one, here and in ARCHITECTURE.md.
+var imports = map[string][]string{
+	"acp":          {},
+	"acp/acptest":  {"acp"},
+	"acp/agent":    {"acp", "command", "host"},
+	"command":      {},
+	"host":         {"command"},
+	"host/process": {},
+	"host/project": {"command", "host", "host/process"},
+
+	"internal/stateroot": {},
+	"internal/stdio":     {},
+	"internal/termtext":  {},
+
+	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "cmd/chant-acp/internal/setup"},
+	"cmd/chant-acp/internal/setup": {},
+}
+
+// testImports is what tests may import on top, because they put a package
+// together with what it is for.
+var testImports = map[string][]string{
+	"acp/acptest":   {"acp/agent", "command", "host", "host/project"},
+	"acp/agent":     {"acp/acptest", "host/project"},
+	"cmd/chant-acp": {"acp/acptest"},
+}
+
+// source is one package of the module, as its files say.
+type source struct {
+	dir                string
+	documented         bool
+	imports, ofTheTest []string // within the module
+	others             []string // outside it
+}
+
+// packages reads every Go file of the module.
+func packages(t *testing.T) map[string]*source {
+	t.Helper()
+	found := make(map[string]*source)
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return enter(file, d.Name())
+		}
+		if strings.HasSuffix(file, ".go") && path.Dir(filepath.ToSlash(file)) != "." {
+			return read(found, filepath.ToSlash(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// enter skips the folders that the go command skips, other modules included.
+func enter(dir, name string) error {
+	if dir == "." {
+		return nil
+	}
+	if name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return filepath.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+func read(found map[string]*source, file string) error {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	dir := path.Dir(file)
+	p := found[dir]
+	if p == nil {
+		p = &source{dir: dir}
+		found[dir] = p
+	}
+	test := strings.HasSuffix(file, "_test.go")
+	p.documented = p.documented || !test && documents(parsed)
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		ours, ok := strings.CutPrefix(imported, module+"/")
+		switch {
+		case !ok:
+			p.others = append(p.others, imported)
+		case test:
+			p.ofTheTest = append(p.ofTheTest, ours)
+		default:
+			p.imports = append(p.imports, ours)
+		}
+	}
+	return nil
+}
+
+// documents says whether a file holds the package comment.
+func documents(f *ast.File) bool {
+	if f.Doc == nil {
+		return false
+	}
+	text := f.Doc.Text()
+	return strings.HasPrefix(text, "Package "+f.Name.Name+" ") || f.Name.Name == "main" && strings.HasPrefix(text, "Command ")
+}
+
+func open(imported string) bool { return strings.HasPrefix(imported, "internal/") }
+
+func TestImports(t *testing.T) {
+	found := packages(t)
+	for name, p := range found {
+		allowed, known := imports[name]
+		if !known {
+			t.Errorf("the package %s has no place in the table of house_test.go", name)
+			continue
+		}
+		for _, i := range p.imports {
+			switch {
+			case strings.HasPrefix(name, "internal/"):
+				t.Errorf("%s imports %s; what lies in internal imports nothing of ours", name, i)
+			case !open(i) && !slices.Contains(allowed, i):
+				t.Errorf("%s imports %s, and may import %q and internal/... only", name, i, allowed)
+			}
+		}
+		for _, i := range p.ofTheTest {
+			if !open(i) && i != name && !slices.Contains(allowed, i) && !slices.Contains(testImports[name], i) {
+				t.Errorf("the tests of %s import %s; they may import what it may, and %q", name, i, testImports[name])
+			}
+		}
+	}
+	for name := range imports {
+		if found[name] == nil {
+			t.Errorf("the table of house_test.go holds %s, and there is no such package", name)
+		}
+	}
+}
+
+// TestTable holds the rules that the table itself must keep.
+func TestTable(t *testing.T) {
+	for name, allowed := range imports {
+		for _, i := range allowed {
+			if _, known := imports[i]; !known {
+				t.Errorf("%s may import %s, which is not in the table", name, i)
+			}
+			below := name == "command" || name == "host" || strings.HasPrefix(name, "host/")
+			if below && (i == "acp" || strings.HasPrefix(i, "acp/")) {
+				t.Errorf("%s may import %s: nothing in command and host knows the protocol", name, i)
+			}
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for name, p := range packages(t) {
+		if !p.documented {
+			t.Errorf("%s has no package comment", name)
+		}
+	}
+}
+
+func TestNoReplace(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 0 && fields[0] == "replace" || strings.Contains(line, "=>") {
+			t.Errorf("go.mod replaces a module, and a module with replacements can't be installed: %s", line)
+		}
+	}
+}
+
+// linked lists all packages that one of ours is linked with.
+func linked(t *testing.T, pkg string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "./"+pkg).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Fields(string(out))
+	if !slices.Contains(all, module+"/"+pkg) {
+		t.Fatalf("go list -deps ./%s does not name the package itself", pkg)
+	}
+	return all
+}
+
+// TestLinked keeps what costs start-up time, or is for tests, out of what is
+// linked.
+func TestLinked(t *testing.T) {
+	for pkg, banned := range map[string][]string{
+		"acp":           {"net/http", "testing", "os/exec"},
+		"cmd/chant-acp": {"net/http", "testing", "encoding/gob", "google/jsonschema-go", "coder/acp-go-sdk", "rogpeppe/go-internal", "pgregory.net/rapid", "go.uber.org/goleak", "google/go-cmp", module + "/acp/acptest"},
+	} {
+		for _, dep := range linked(t, pkg) {
+			for _, b := range banned {
+				if dep == b || strings.HasPrefix(dep, b+"/") || strings.HasPrefix(dep, "github.com/"+b) {
+					t.Errorf("%s is linked with %s", pkg, dep)
+				}
+			}
+		}
+	}
+}
+
+// TestArchitectureNamesEveryPackage keeps the page and the table together.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(imports)) {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("ARCHITECTURE.md does not mention the package %s", name)
+		}
+	}
+}
+
+// TestDependenciesHaveAReason wants every module that is imported to stand in
+// CONTRIBUTING.md with what it is for.
+func TestDependenciesHaveAReason(t *testing.T) {
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range packages(t) {
+		for _, i := range p.others {
+			first, _, _ := strings.Cut(i, "/")
+			if !strings.Contains(first, ".") { // the standard library
+				continue
+			}
+			if !named(string(text), i) {
+				t.Errorf("%s imports %s, and CONTRIBUTING.md gives no reason for its module", name, i)
+			}
+		}
+	}
+}
+
+// named says whether a page names the package, or a module that it may be of.
+func named(text, pkg string) bool {
+	for ; strings.Contains(pkg, "/"); pkg = path.Dir(pkg) {
+		if strings.Contains(text, "`"+pkg+"`") {
+			return true
+		}
+	}
+	return false
+}
