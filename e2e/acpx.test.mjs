@@ -152,9 +152,7 @@ test('an interrupt cancels the turn', async (t) => {
 
 test('its timeout: the input ends in the middle of a turn', async (t) => {
   const place = new Place(t);
-  const turn = run(t, place, ['--timeout', '3', 'exec', 'tree']);
-  const got = await turn.exited;
-  assert.equal(got, 3, turn.stderr);
+  const turn = await run(t, place, ['--timeout', '3', 'exec', 'tree']).done(3);
   assert.match(turn.wire.text(), /up: leader/);
   assert.deepEqual(await place.left(), []);
 });
