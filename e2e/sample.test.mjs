@@ -1,7 +1,7 @@
 // The sample project, as its README says to try it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Place } from './lib/place.mjs';
@@ -13,9 +13,10 @@ const sample = new URL('../testdata/project', import.meta.url).pathname;
 // What go needs to find its caches in an empty home.
 const go = JSON.parse(execFileSync('go', ['env', '-json', 'GOCACHE', 'GOMODCACHE', 'GOTOOLCHAIN', 'GOFLAGS'], { encoding: 'utf8' }));
 
-// open starts in a copy of the project.
+// open starts in a copy of the project, without what others applied to it.
 async function open(t, options = {}) {
   const place = new Place(t, sample);
+  rmSync(path.join(place.project, 'state'), { recursive: true, force: true });
   const client = await Client.start(t, 'newest', place, { env: place.env(go), ...options });
   const run = async (line, outcome = 'completed') => {
     const turn = await client.prompt(line);
