@@ -61,6 +61,7 @@ func NewPeer(t Transport, h Handler, log zerolog.Logger) *Peer {
 // Start begins to read and to write. Close ends both.
 func (p *Peer) Start() {
 	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, p, jsonrpc2.SetLogger(quiet{}))
+	close(p.stream.started) // NewConn reads already: not before conn is there
 	p.watch.Go(p.out.run) // ended by Close or a failed write
 	p.watch.Go(func() {   // ended by either end of the connection
 		select {
@@ -121,9 +122,9 @@ func (p *Peer) Close() error {
 
 // Call sends a request and waits for its answer, which is decoded into result
 // (nil to drop it). An error answer is returned as *Error. When ctx ends first,
-// the call is given up, the other side is told by $/cancel_request, a later
-// answer is ignored, and ctx's cause is returned. Not to be called from a
-// Handler's methods.
+// the call is given up: a later answer is ignored, and ctx's cause is returned.
+// The other side is not told by $/cancel_request: strict clients complain of
+// it, and who ended the call knows. Not to be called from a Handler's methods.
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -143,9 +144,6 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 		return a.decode(result)
 	case ctx.Err() != nil:
 		p.stream.retire(id)
-		b := p.Batch()
-		b.Notify(MethodCancelRequest, map[string]uint64{"requestId": id})
-		b.Send()
 		return context.Cause(ctx)
 	case errors.Is(err, jsonrpc2.ErrClosed):
 		p.stream.retire(id)

@@ -22,6 +22,7 @@ type stream struct {
 	transport Transport
 	out       *outbox
 	logf      func(format string, args ...any)
+	started   chan struct{} // closed when there is a connection to hand messages to
 
 	// Of the reading goroutine alone.
 	first   bool
@@ -76,7 +77,7 @@ type answer struct {
 }
 
 func newStream(t Transport, out *outbox, logf func(string, ...any)) *stream {
-	s := &stream{transport: t, out: out, logf: logf, first: true, calls: map[uint64]*answer{}, ended: make(chan struct{})}
+	s := &stream{transport: t, out: out, logf: logf, first: true, calls: map[uint64]*answer{}, started: make(chan struct{}), ended: make(chan struct{})}
 	s.idle.cond.L = &s.idle.mu
 	return s
 }
@@ -84,6 +85,7 @@ func newStream(t Transport, out *outbox, logf func(string, ...any)) *stream {
 // ReadObject reads lines until one is a message and decodes it into v, which is
 // the library's own type.
 func (s *stream) ReadObject(v any) error {
+	<-s.started
 	s.current = inbound{}
 	if id, ok := s.nextRetired(); ok {
 		return decodeStub(responseStub(id), v)

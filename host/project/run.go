@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"time"
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
@@ -18,12 +19,21 @@ func (p *Project) Start(ctx context.Context, inv *command.Invocation, o host.Sta
 	r := &run{log: newTurnLog(p.o, o.Name), output: o.Output}
 	r.process, err = process.Start(ctx, process.Spec{
 		Path: path, Argv: inv.Argv, Dir: inv.Dir, Env: env, TTY: inv.TTY,
-		Timeout: inv.Timeout, Grace: inv.Grace, Output: r.take,
+		Timeout: inv.Timeout, Grace: ownGrace(inv), Output: r.take,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// ownGrace is a grace that the manifest asks for, 0 for the usual one: only a
+// longer one of the command's own outlives this process.
+func ownGrace(inv *command.Invocation) time.Duration {
+	if inv.Grace == command.DefaultGrace {
+		return 0
+	}
+	return inv.Grace
 }
 
 // run is a program and the log of what it prints. It implements host.Run.
