@@ -17,7 +17,8 @@ func newCheck(std streams) *cobra.Command {
 		Short: "Check a project's manifest and print its allow-list",
 		Long: `Check finds the manifest as a session in DIR would (default: the current
 directory), prints every error and warning with file, line and column, and the
-allow-list. It exits with 1 when there are errors; warnings are advice.`,
+allow-list. It exits with 1 when there are errors or no manifest; warnings are
+advice.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."

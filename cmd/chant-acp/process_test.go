@@ -437,3 +437,25 @@ func TestPromptInterrupted(t *testing.T) {
 		noSurvivors(t, mark)
 	})
 }
+
+// TestPromptOutputClosed is chant-acp prompt LINE | head: it ends, and what it
+// started too.
+func TestPromptOutputClosed(t *testing.T) {
+	dir, mark := fixture(t)
+	c := program(t, "prompt", "--cwd", dir, "--output", "full", "stream")
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stdout = in
+	err = c.Start()
+	in.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() }) // most often it is gone by now
+	readUntil(t, bufio.NewReader(out), mark)
+	out.Close()
+	_ = c.Wait() // SIGPIPE ends it, as it ends any program there
+	noSurvivors(t, mark)
+}

@@ -28,7 +28,7 @@ type promptFlags struct {
 func newPrompt(std streams) *cobra.Command {
 	var f promptFlags
 	c := &cobra.Command{
-		Use:   "prompt [--cwd DIR] [--yes] [--json] LINE",
+		Use:   "prompt [flags] LINE",
 		Short: "Run one prompt here and print the turn as a readable thread",
 		Long: `Prompt runs one command line as an editor's prompt would, and prints the turn.
 What has to be confirmed is asked for on the terminal; without one, it is not
@@ -37,6 +37,9 @@ chant-acp go before the line.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 4 waits for a
 confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
+		Example: `  chant-acp prompt help
+  chant-acp prompt --cwd ~/shop plan staging
+  chant-acp prompt --yes "restart dev web"`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return prompt(std, &f, args) },
 	}
@@ -45,6 +48,9 @@ confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
 	c.Flags().BoolVar(&f.yes, "yes", false, "run what has to be confirmed without asking")
 	c.Flags().BoolVar(&f.json, "json", false, "print the updates and the result as JSON, one object a line")
 	c.Flags().SetInterspersed(false) // the rest is the prompt's own
+	for _, name := range []string{"exit-idle", "refusal"} {
+		_ = c.Flags().MarkHidden(name) // they exist; what they change is not seen here
+	}
 	return c
 }
 

@@ -68,7 +68,10 @@ func newRoot(std streams) *cobra.Command {
 		Short: "An Agent Client Protocol agent without a model",
 		Long: `chant-acp runs a project's allow-listed commands as the prompts of an editor's
 agent panel. An editor starts it without arguments and speaks to it on standard
-input and output; chant-acp.yaml in the project says what may run.`,
+input and output; chant-acp.yaml in the project says what may run.
+
+To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it with
+"chant-acp prompt help". Add it to an editor with "chant-acp setup CLIENT".`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -103,8 +103,14 @@ func newServe(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Speak the Agent Client Protocol on standard input and output (also without any command)",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return serve(std, &f) },
+		Long: `Serve is what an editor starts: an agent of the Agent Client Protocol, version 1,
+on standard input and output. It is what chant-acp does without any command, too.
+
+It leaves with exit code 0 when its input ends, when its output is closed, or at
+SIGTERM, SIGHUP or SIGINT. What still runs is ended first. On a terminal it only
+says how to use it.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return serve(std, &f) },
 	}
 	f.register(c)
 	return c
