@@ -139,10 +139,10 @@ func (nopWriter) Write(p []byte) (int, error) { return len(p), nil }
 func (nopWriter) Close() error                { return nil }
 
 func TestALineOverTheLimitIsReadPastInBoundedMemory(t *testing.T) {
-	endless := io.MultiReader(&repeat{[]byte("x"), 100 << 20}, strings.NewReader("\nnext\n"))
+	endless := io.MultiReader(&repeat{[]byte("x"), 40 << 20}, strings.NewReader("\nnext\n"))
 	tr := NewTransport(io.NopCloser(endless), nopWriter{})
 	if _, err := tr.ReadLine(); !errors.Is(err, ErrLineTooLong) {
-		t.Fatalf("100 MiB without a newline: %v", err)
+		t.Fatalf("40 MiB without a newline: %v", err)
 	}
 	if kept := cap(tr.(*streamTransport).long); kept > 2*MaxLine {
 		t.Errorf("%d bytes are kept", kept)

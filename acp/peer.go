@@ -62,8 +62,8 @@ func NewPeer(t Transport, h Handler, log zerolog.Logger) *Peer {
 func (p *Peer) Start() {
 	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, p, jsonrpc2.SetLogger(quiet{}))
 	close(p.stream.started) // NewConn reads already: not before conn is there
-	p.watch.Go(p.out.run) // ended by Close or a failed write
-	p.watch.Go(func() {   // ended by either end of the connection
+	p.watch.Go(p.out.run)   // ended by Close or a failed write
+	p.watch.Go(func() {     // ended by either end of the connection
 		select {
 		case <-p.stream.ended:
 		case <-p.out.closed:
