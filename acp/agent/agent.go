@@ -18,8 +18,12 @@ import (
 )
 
 // leaveBudget is how long leaving may take, whatever happens. Clients send
-// SIGKILL 1.5 s after they closed the input.
-const leaveBudget = 1400 * time.Millisecond
+// SIGKILL 1.5 s after they closed the input. The turns may use turnsBudget of
+// it: a host ends its programs in 1.2 s.
+const (
+	leaveBudget = 1400 * time.Millisecond
+	turnsBudget = 1300 * time.Millisecond
+)
 
 // Origin says who is behind the turns of a connection.
 type Origin int
@@ -116,10 +120,11 @@ type conn struct {
 	mu       sync.Mutex
 	leaving  bool
 	sessions map[string]*session
+	open     map[*turn]bool // also of sessions that were closed
 }
 
 func newConn(a *Agent, origin Origin) *conn {
-	return &conn{agent: a, origin: origin, sessions: map[string]*session{}, idle: newIdle(a.o.ExitIdle)}
+	return &conn{agent: a, origin: origin, sessions: map[string]*session{}, open: map[*turn]bool{}, idle: newIdle(a.o.ExitIdle)}
 }
 
 // leave ends the connection in order: no new turns, the open ones ended, what
@@ -129,25 +134,36 @@ func (c *conn) leave() error {
 	defer cancel()
 	c.mu.Lock()
 	c.leaving = true
-	for _, s := range c.sessions {
-		s.stop(host.StopLeaving)
+	for t := range c.open {
+		t.stop(host.StopLeaving)
 	}
 	c.mu.Unlock()
 	c.idle.stop()
 	ended := make(chan struct{})
-	go func() { // ends with the turns, which Stop(StopLeaving) bounds
+	go func() { // ends with the turns; only a host that breaks its word outlives leave
 		c.turns.Wait()
 		close(ended)
 	}()
+	late := time.NewTimer(turnsBudget)
+	defer late.Stop()
 	select {
 	case <-ended:
-	case <-ctx.Done():
+	case <-late.C:
+		c.giveUp()
 	}
 	_ = c.Drain(ctx) // a client that does not read misses the rest
 	err := c.Err()
 	_ = c.Close() // the connection is over either way
-	<-ended
 	return err
+}
+
+// giveUp answers the turns that have not ended.
+func (c *conn) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t := range c.open {
+		t.giveUp()
+	}
 }
 
 // idle is the exit after a cancel that nobody follows up on.

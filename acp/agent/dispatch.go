@@ -194,9 +194,18 @@ func (c *conn) prompt(r *acp.Request) error {
 		return nil
 	}
 	c.idle.turn(1)
+	c.open[t] = true
 	c.turns.Go(t.run) // waited for by leave; ended by the turn itself or by stop
 	// The reader may be about to wait in the kernel together with this
 	// processor: the turn gets it first.
 	defer runtime.Gosched()
 	return nil
+}
+
+// forget is the end of a turn's goroutine.
+func (c *conn) forget(t *turn) {
+	c.mu.Lock()
+	delete(c.open, t)
+	c.mu.Unlock()
+	c.idle.turn(-1)
 }

@@ -54,7 +54,6 @@ type execution struct {
 	id        string
 	title     string
 	announced bool
-	ended     bool // the last update of the tool call was made
 	shaper    *shaper
 	stopShow  context.CancelFunc
 	program   host.Run
@@ -197,16 +196,17 @@ func (x *execution) outputUpdate(text string) acp.SessionUpdate {
 func (x *execution) announce(status acp.ToolStatus) {
 	t := x.turn
 	if x.announced {
-		_ = t.conn.Update(t.ctx, t.session.id, acp.ToolCallUpdate{ToolCallID: x.id, Status: status, Content: x.terminalContent(), Meta: x.terminalInfo()})
+		_ = t.conn.Update(t.ctx, t.session.id, acp.ToolCallUpdate{ToolCallID: x.id, Status: status, Content: x.terminalContent()})
 		return
 	}
 	x.announced = true
+	t.setCall(x)
 	call := acp.ToolCall{
 		ToolCallID: x.id, Title: x.title, ToolKind: acp.ToolExecute, Status: status, RawInput: x.rawInput(),
 	}
-	if status == acp.ToolInProgress {
-		call.Content, call.Meta = x.terminalContent(), x.terminalInfo()
-	} else {
+	call.Meta = x.terminalInfo() // where a client takes it from: not from an update
+	call.Content = x.terminalContent()
+	if status == acp.ToolPending {
 		call.Content = []acp.ToolCallContent{acp.ToolText(x.describe())}
 	}
 	s := t.session
@@ -250,17 +250,20 @@ func (x *execution) rawInput() any {
 // fail closes the tool call of a program that never ran, or of which nobody
 // knows how it ended, where it was announced.
 func (x *execution) fail(why string) {
-	if !x.announced || x.ended {
-		return
+	if x.turn.setCall(nil) == x {
+		x.turn.session.notify(x.turn.tail, x.failure(why, x.program != nil))
 	}
-	x.ended = true
-	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": x.program != nil}}
+}
+
+func (x *execution) failure(why string, started bool) acp.ToolCallUpdate {
+	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": started}}
 	if x.turn.terminal {
 		u.Meta = x.terminalExit(nil, "")
-	} else if why != "" {
+	}
+	if why != "" && !started {
 		u.Content = []acp.ToolCallContent{acp.ToolText(cutBytes(sentence(why), fieldBytes))}
 	}
-	x.turn.session.notify(x.turn.tail, u)
+	return u
 }
 
 func (x *execution) terminalExit(code any, signal string) acp.Meta {
@@ -316,7 +319,7 @@ func (x *execution) conclude(res host.Result) end {
 	} else if tail := x.shaper.Tail(tailLines); tail != "" {
 		u.Content = []acp.ToolCallContent{acp.ToolText(fenced(tail))}
 	}
-	x.ended = true
+	t.setCall(nil)
 	t.session.notify(t.tail, u)
 	t.close(x.closing(e, res, stats))
 	return e

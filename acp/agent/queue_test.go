@@ -161,7 +161,7 @@ func TestTheQueueOutlivesAConnection(t *testing.T) {
 		w.said(first, "begun")
 		queued := v.begin(second, "ok")
 		v.said(second, "Waiting for `slow`")
-		if err := w.end(); err != nil {
+		if err := w.hangUp(); err != nil {
 			t.Error(err)
 		}
 		if o := v.ended(queued); o.String() != "end_turn/completed" {

@@ -64,8 +64,10 @@ type turn struct {
 	next   func() end // what is left to do after prepare
 
 	mu      sync.Mutex
-	stopped host.Stop // the first reason
-	program host.Run  // while one runs
+	stopped host.Stop  // the first reason
+	program host.Run   // while one runs
+	open    *execution // whose tool call is announced and has no end yet
+	over    bool       // it is answered: nothing more is sent
 }
 
 // newTurn is called on the reading goroutine.
@@ -87,6 +89,36 @@ func (t *turn) stop(why host.Stop) {
 	if t.program != nil {
 		t.program.Stop(why)
 	}
+}
+
+// setCall notes whose tool call is open, and returns whose was.
+func (t *turn) setCall(x *execution) (before *execution) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, t.open = t.open, x
+	return before
+}
+
+// giveUp answers for a turn that does not end in time, when the agent leaves.
+func (t *turn) giveUp() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return
+	}
+	t.over = true
+	b := t.conn.Batch()
+	if t.program != nil {
+		t.open.shaper.Abandon()
+		for _, piece := range t.open.shaper.Finish() {
+			t.session.notify(b, t.open.outputUpdate(piece))
+		}
+	}
+	if t.open != nil {
+		t.session.notify(b, t.open.failure("it had not ended when the agent left", t.program != nil))
+	}
+	b.Reply(t.req, acp.PromptResponse{StopReason: acp.StopCancelled, Meta: acp.Meta{"chant": chantMeta{Outcome: stateInterrupted}}})
+	b.Send()
 }
 
 func (t *turn) stopReason() host.Stop {
@@ -112,7 +144,7 @@ func (t *turn) begin() bool {
 
 // run is the turn's goroutine.
 func (t *turn) run() {
-	defer t.conn.idle.turn(-1)
+	defer t.conn.forget(t)
 	unwatch := context.AfterFunc(t.req.Context(), func() { t.stop(host.StopCancelled) })
 	e := t.guarded(func() end {
 		t.settle() // a cancel in the same packet is seen before anything starts
@@ -279,7 +311,12 @@ func (t *turn) finish(e end) {
 	e.meta.Outcome = e.state
 	t.tail.Reply(t.req, acp.PromptResponse{StopReason: e.reason, Meta: acp.Meta{"chant": e.meta}})
 	s.turn = nil
-	t.tail.Send()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		t.over = true
+		t.tail.Send()
+	}
 	t.cancel(errStopped)
 }
 

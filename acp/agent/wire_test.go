@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -115,10 +116,12 @@ type wire struct {
 	t      *testing.T
 	host   *stubHost
 	conn   acp.Transport
+	in     io.Closer // what the agent reads
+	out    io.Closer // what it writes
 	leave  context.CancelFunc
 	served chan error // what Serve returned
 	got    chan message
-	read   chan struct{} // closed to begin to read
+	paused gate
 	rules  *rules
 	id     int
 	seen   []message // taken out of got so far
@@ -129,9 +132,7 @@ type setup struct {
 	origin      agent.Origin
 	client      string // clientInfo.name
 	terminal    bool
-	stalled     bool // does not read until start is called
 	host        *stubHost
-	wrap        func(acp.Transport) acp.Transport // of the agent's end
 	noHandshake bool
 }
 
@@ -142,14 +143,10 @@ func dial(t *testing.T, s setup) *wire {
 	if h == nil {
 		h = newStub(t)
 	}
-	here, there := acp.Pipe()
-	if s.wrap != nil {
-		there = s.wrap(there)
-	}
 	o := s.options
 	o.Version, o.Log = "test", zerolog.Nop()
 	o.Open = func(string) host.Host { return h }
-	return attach(t, agent.New(o), s, h, here, there)
+	return attach(t, agent.New(o), s, h)
 }
 
 // dialTwo connects two clients to one agent.
@@ -159,32 +156,35 @@ func dialTwo(t *testing.T) (*wire, *wire) {
 	a := agent.New(agent.Options{Version: "test", Log: zerolog.Nop(), Open: func(string) host.Host { return h }})
 	var both [2]*wire
 	for i := range both {
-		here, there := acp.Pipe()
-		both[i] = attach(t, a, setup{}, h, here, there)
+		both[i] = attach(t, a, setup{}, h)
 	}
 	return both[0], both[1]
 }
 
-// attach connects one more client to an agent.
-func attach(t *testing.T, a *agent.Agent, s setup, h *stubHost, here, there acp.Transport) *wire {
+// attach connects one more client to an agent, by pipes that can be closed one
+// by one.
+func attach(t *testing.T, a *agent.Agent, s setup, h *stubHost) *wire {
 	t.Helper()
+	inRead, inWrite := io.Pipe()
+	outRead, outWrite := io.Pipe()
+	here, there := acp.NewTransport(outRead, inWrite), acp.NewTransport(inRead, outWrite)
 	ctx, leave := context.WithCancel(context.Background())
 	w := &wire{
-		t: t, host: h, conn: here, leave: leave, served: make(chan error, 1),
-		got: make(chan message, 1<<16), read: make(chan struct{}), rules: newRules(t),
+		t: t, host: h, conn: here, in: inWrite, out: outRead, leave: leave, served: make(chan error, 1),
+		got: make(chan message, 1<<16), paused: make(gate, 1), rules: newRules(t),
 	}
 	var running sync.WaitGroup
 	running.Go(func() { w.served <- a.ServeAs(ctx, there, s.origin) })
 	running.Go(w.reading)
 	t.Cleanup(func() {
-		w.start()
+		select {
+		case <-w.paused: // a test that paused and never went on
+		default:
+		}
 		leave()
 		running.Wait()
 		here.Close()
 	})
-	if !s.stalled {
-		w.start()
-	}
 	if s.noHandshake {
 		return w
 	}
@@ -196,25 +196,19 @@ func attach(t *testing.T, a *agent.Agent, s setup, h *stubHost, here, there acp.
 		params["clientCapabilities"] = map[string]any{"_meta": map[string]any{"terminal_output": true}}
 	}
 	id := w.request("initialize", params)
-	if !s.stalled {
-		w.answer(id)
-	}
+	w.answer(id)
 	return w
 }
 
-// start makes a stalled client read.
-func (w *wire) start() {
-	select {
-	case <-w.read:
-	default:
-		close(w.read)
-	}
-}
+// pause stops reading once the next line was read; resume goes on.
+func (w *wire) pause()  { w.paused.Lock() }
+func (w *wire) resume() { w.paused.Unlock() }
 
 func (w *wire) reading() {
 	defer close(w.got)
-	<-w.read
 	for {
+		w.paused.Lock()
+		w.paused.Unlock()
 		line, err := w.conn.ReadLine()
 		if err != nil {
 			return
@@ -391,10 +385,10 @@ const (
 	rejected = `"result":{"outcome":{"outcome":"selected","optionId":"reject"}}`
 )
 
-// end closes the client's side and waits for Serve.
-func (w *wire) end() error {
+// hangUp ends the agent's input and waits for Serve.
+func (w *wire) hangUp() error {
 	w.t.Helper()
-	w.conn.Close()
+	w.in.Close()
 	return <-w.served
 }
 
@@ -442,3 +436,9 @@ func (l turnLog) kinds() string {
 	}
 	return strings.Join(slices.Compact(list), " ")
 }
+
+// gate is a mutex that testing/synctest sees through.
+type gate chan struct{}
+
+func (g gate) Lock()   { g <- struct{}{} }
+func (g gate) Unlock() { <-g }
