@@ -31,6 +31,7 @@ commands:
   stream: {summary: Print for ever, exec: [yes, MARK], effect: read}
   fds: {summary: List what is open, exec: [ls, -l, /proc/self/fd], effect: read}
   stubborn: {summary: End only when killed, exec: [sh, -c, 'trap "touch asked" TERM; echo started; while :; do sleep MARK & wait; done'], grace: 5m, effect: read}
+  tidy: {summary: Take time to end, exec: [sh, -c, 'trap "until test -e go; do sleep 0.01; done; touch finished; exit" TERM; echo started; sleep MARK & wait; exit', MARK], grace: 1m, effect: read}
   destroy: {summary: Destroy, exec: [echo, it is gone], effect: destroy}
   ask: {summary: Ask first, exec: [echo, it was allowed], confirm: ask}
   screen: {summary: Ask the terminal, exec: [sh, -c, 'tty; echo started; read -r line'], effect: read, tty: true}
@@ -296,6 +297,32 @@ func TestClosedOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.exit()
+	noSurvivors(t, mark)
+}
+
+// TestGraceOutlivesAgent leaves with a command whose manifest gives it time to
+// end, which it then has, under the guard.
+func TestGraceOutlivesAgent(t *testing.T) {
+	dir, mark := fixture(t)
+	s := serveIn(t, dir)
+	s.running("tidy", "started")
+	if err := s.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.answer("turn").Result; r.Meta.Chant.Outcome != "interrupted" {
+		t.Errorf("the open turn's outcome is %q, want interrupted", r.Meta.Chant.Outcome)
+	}
+	s.exit()
+	if len(withArgument(mark)) == 0 {
+		t.Fatal("the command was ended before its grace was over")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the command did not come to its end", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "finished"))
+		return err == nil
+	})
 	noSurvivors(t, mark)
 }
 
