@@ -37,6 +37,7 @@ type session struct {
 	told    string // the manifest's problem as it was last told
 	allow   host.AllowList
 	shown   int // version of the allow-list that the client was told of by a turn
+	listed  int // version of the allow-list that the options were last told of
 	history []entry
 	pending map[string]pendingConfirm
 	guesses int // wrong codes since the last one given out
@@ -121,6 +122,7 @@ func choosable(allow host.AllowList) []string {
 func (s *session) configOptions() []acp.ConfigOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listed = s.allow.Version
 	var options []acp.ConfigOption
 	if names := choosable(s.allow); len(names) > 0 {
 		o := acp.ConfigOption{

@@ -223,7 +223,7 @@ func (t *turn) parseOptions() command.ParseOptions {
 func (t *turn) greet(allow host.AllowList) {
 	s := t.session
 	s.mu.Lock()
-	news, changed := s.shown != allow.Version, s.shown != 0
+	news, changed := s.shown != allow.Version, s.listed != allow.Version
 	s.shown = allow.Version
 	problem := ""
 	if allow.Problem != nil {
@@ -234,9 +234,9 @@ func (t *turn) greet(allow host.AllowList) {
 	s.mu.Unlock()
 	if news {
 		s.notify(t.tail, s.commands())
-		if changed {
-			s.notify(t.tail, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
-		}
+	}
+	if changed {
+		s.notify(t.tail, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
 	}
 	if tell {
 		t.close("The project's commands are not available, because its manifest can't be used. The built-in commands still work.\n\n" + fenced(problem) + "\n\n")
