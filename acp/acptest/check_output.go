@@ -64,21 +64,38 @@ func checkBig(p *probe) {
 func checkTwoBig(p *probe) {
 	p.needs("Big", p.Big)
 	c := p.ready()
-	open := map[string]bool{}
+	open := map[string]string{} // session by id
+	said := map[string]int{}    // updates of the turn by session
 	for range 2 {
-		open[c.begin(c.open(), p.Big)] = true
+		session := c.open()
+		open[c.begin(session, p.Big)] = session
 	}
 	for len(open) > 0 {
 		m := c.next()
 		if !m.IsResponse() {
+			said[updateSession(m)]++
 			continue
 		}
-		if !open[string(m.ID)] || c.stopReason(m) != "end_turn" {
+		session, ok := open[string(m.ID)]
+		if !ok || c.stopReason(m) != "end_turn" {
 			c.failf("two turns should end with end_turn, one answer each; there came %s", clip(m.Raw))
+		}
+		if said[session] == 0 {
+			c.failf("session %q printed, and its turn ended without a word", session)
 		}
 		delete(open, string(m.ID))
 	}
 	c.fine()
+}
+
+// updateSession is the session that an update of a turn is for.
+func updateSession(m Message) string {
+	var n struct{ SessionID string }
+	_ = json.Unmarshal(m.Params, &n) // checked when it came
+	if isSessionState(updateKind(m)) {
+		return ""
+	}
+	return n.SessionID
 }
 
 func checkAwkward(p *probe) {
@@ -88,12 +105,22 @@ func checkAwkward(p *probe) {
 	c.fine()
 }
 
+// stuck begins a big output and lets the agent run into a client that does not
+// read.
+func (c *client) stuck(session string) string {
+	c.Stall()
+	id := c.begin(session, c.Big)
+	ctx, cancel := c.patient()
+	defer cancel()
+	c.must(c.WaitBacklog(ctx, 60<<10)) // of the 64 KiB that a pipe holds
+	return id
+}
+
 func checkStalled(p *probe) {
 	p.needs("Big", p.Big)
 	c := p.ready()
 	session := c.open()
-	c.Stall()
-	id := c.begin(session, p.Big)
+	id := c.stuck(session)
 	c.cancel(session)
 	c.Resume()
 	m, _ := c.answer(id)
@@ -108,8 +135,7 @@ func checkStalledEnd(p *probe) {
 	p.needs("Big", p.Big)
 	c := p.ready()
 	session := c.open()
-	c.Stall()
-	c.begin(session, p.Big)
+	c.stuck(session)
 	c.CloseIn()
 	c.waitGone()
 	c.CloseOut() // what was cut off in the middle is nobody's fault

@@ -78,8 +78,8 @@ func beAgent(bug string) int {
 		c.SysProcAttr = ownGroup() // out of reach of a kill of the agent's group
 		_ = c.Start()
 	case "hog":
-		hog := make([]byte, 256<<20)
-		for i := range hog {
+		hog := make([]byte, 160<<20)
+		for i := 0; i < len(hog); i += 4096 {
 			hog[i] = 1
 		}
 	}
@@ -104,6 +104,7 @@ func runChild(ctx context.Context, bug string) error {
 		mode = "stay"
 	}
 	c := childCommand(mode)
+	c.SysProcAttr = ownGroup()
 	end, err := c.StdinPipe()
 	if err != nil {
 		return err
@@ -133,6 +134,7 @@ func scriptedProcess(t *testing.T, bug string) Agent {
 	a.Marker, a.Durable = marker, true
 	a.MaxMemory = 512 << 20
 	a.Dial = Spawn([]string{os.Args[0]}, append(os.Environ(),
+		"GORACE=atexit_sleep_ms=0", // else each process of a -race build takes a second to end
 		envBug+"="+bug, envStore+"="+t.TempDir(), envAsk+"="+a.AskFile, envMarker+"="+marker), "/")
 	return a
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 var errNoProcess = errors.New("acptest: the agent is no process of its own")
@@ -19,4 +21,16 @@ func signalGroup(pgid int, s os.Signal) error {
 		return fmt.Errorf("acptest: %v is no signal of this system", s)
 	}
 	return syscall.Kill(-pgid, sig)
+}
+
+// unread is how many bytes wait in a pipe; see FIONREAD in ioctl_pipe(2).
+func unread(f *os.File) (int, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var n int
+	var ioctlErr error
+	err = raw.Control(func(fd uintptr) { n, ioctlErr = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return n, errors.Join(err, ioctlErr)
 }

@@ -49,8 +49,31 @@ func SchemaPath() string {
 	return path
 }
 
-// LoadSchema reads a schema from a file.
+var loaded struct {
+	sync.Mutex
+	schemas map[string]*Schema
+}
+
+// LoadSchema reads a schema from a file, once for each path: it takes longer
+// than most checks.
 func LoadSchema(path string) (*Schema, error) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if s := loaded.schemas[path]; s != nil {
+		return s, nil
+	}
+	s, err := readSchema(path)
+	if err != nil {
+		return nil, err
+	}
+	if loaded.schemas == nil {
+		loaded.schemas = map[string]*Schema{}
+	}
+	loaded.schemas[path] = s
+	return s, nil
+}
+
+func readSchema(path string) (*Schema, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("the protocol's schema can't be read: %w", err)

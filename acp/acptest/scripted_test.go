@@ -28,6 +28,7 @@ type scripted struct {
 	release <-chan struct{}                 // an agent that does not leave waits for it
 
 	conn  acp.AgentConn
+	begun chan struct{} // closed when Start has returned
 	place chan struct{} // one program at a time
 	turns sync.WaitGroup
 
@@ -62,7 +63,7 @@ var errCancelled = errors.New("cancelled")
 
 func newScripted(bug string) *scripted {
 	return &scripted{
-		bug: bug, store: &store{sessions: map[string]*past{}}, place: make(chan struct{}, 1), running: map[string]*turn{},
+		bug: bug, store: &store{sessions: map[string]*past{}}, place: make(chan struct{}, 1), running: map[string]*turn{}, begun: make(chan struct{}),
 		slow: func(ctx context.Context) error { <-ctx.Done(); return nil },
 	}
 }
@@ -74,6 +75,7 @@ func (a *scripted) serve(t acp.Transport, stop <-chan struct{}) {
 		_ = t.WriteLines([]byte("Welcome!\n"))
 	}
 	a.conn.Start()
+	close(a.begun)
 	select {
 	case <-a.conn.Done():
 	case <-stop:
@@ -140,7 +142,7 @@ func (a *scripted) HandleRequest(r *acp.Request) {
 		held := a.held
 		a.mu.Unlock()
 		if held {
-			<-a.conn.Done()
+			<-a.release
 		}
 	}
 	switch r.Method {
@@ -406,6 +408,9 @@ func (s *store) drop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, id)
+	if s.dir != "" {
+		_ = os.Remove(s.file(id))
+	}
 }
 
 // said keeps what a session was asked, for a replay.

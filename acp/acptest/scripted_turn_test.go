@@ -194,7 +194,7 @@ func (s *step) finish(status acp.ToolStatus) {
 	case "unknown-update":
 		s.notify(map[string]any{"sessionUpdate": "progress", "percent": 5}, s.session)
 	case "calls-fs":
-		s.turns.Go(func() { _ = s.conn.Call(s.ctx, "fs/read_text_file", map[string]any{}, nil) })
+		_ = s.conn.Notify(s.ctx, "fs/read_text_file", map[string]any{})
 	case "no-title":
 		s.notify(map[string]any{"sessionUpdate": "tool_call", "toolCallId": s.call}, s.session)
 	}
@@ -281,7 +281,7 @@ func (s *step) big() acp.StopReason {
 	if s.bug == "huge-line" {
 		chunk = strings.Repeat("x", 11<<20)
 	}
-	for n := 0; n < 11<<20 && s.ctx.Err() == nil; n += len(chunk) {
+	for n := 0; n < 2<<20 && s.ctx.Err() == nil; n += len(chunk) {
 		s.update(s.ctx, acp.AgentMessageChunk{Content: acp.Text(chunk)})
 	}
 	s.finish(acp.ToolCompleted)
@@ -309,6 +309,7 @@ func (s *step) ask() acp.StopReason {
 		s.held = true
 		s.mu.Unlock()
 	}
+	<-s.begun
 	outcome, err := s.conn.RequestPermission(ctx, acp.RequestPermissionRequest{
 		SessionID: s.session, ToolCall: acp.ToolCallUpdate{ToolCallID: s.call, Status: acp.ToolPending}, Options: options,
 	})
@@ -402,10 +403,6 @@ func (f *filter) in(line []byte) [][]byte {
 		if len(line) > 1<<16 {
 			keep = [][]byte{junkLine}
 		}
-	case "greedy-reader":
-		if len(line) > 1<<20 {
-			keep = [][]byte{[]byte(`{"jsonrpc":"2.0","id":9,"method":"x"}`)}
-		}
 	case "lenient-utf8":
 		keep = [][]byte{bytes.ToValidUTF8(line, []byte("?"))}
 	case "lenient-nesting":
@@ -434,6 +431,17 @@ func (f *filter) in(line []byte) [][]byte {
 	return keep
 }
 
+// Ready and TryWrite keep what is read and written on the way through the
+// filter.
+func (f *filter) Ready() bool { return len(f.queue) > 0 }
+
+func (f *filter) TryWrite(p []byte) (int, error) {
+	if f.bug == "" {
+		return f.Transport.TryWrite(p)
+	}
+	return 0, nil
+}
+
 func (f *filter) WriteLines(p []byte) error {
 	if f.bug == "" {
 		return f.Transport.WriteLines(p)
@@ -444,8 +452,7 @@ func (f *filter) WriteLines(p []byte) error {
 			out.Write(l)
 		}
 	}
-	err := f.Transport.WriteLines(out.Bytes())
-	return err
+	return f.Transport.WriteLines(out.Bytes())
 }
 
 func (f *filter) outgoing(line []byte) [][]byte {

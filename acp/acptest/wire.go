@@ -34,7 +34,7 @@ const MaxLine = 10 << 20
 // does something else; see Stall. Its methods are for one goroutine.
 type Wire struct {
 	in   io.WriteCloser
-	out  io.ReadCloser
+	out  *os.File
 	proc *process // nil within the test process
 
 	gone   chan struct{} // closed when the agent has ended
@@ -59,7 +59,7 @@ type line struct {
 // ErrHang is returned when a context ended before what was waited for.
 var ErrHang = errors.New("acptest: the agent did nothing")
 
-func newWire(in io.WriteCloser, out io.ReadCloser, gone chan struct{}) *Wire {
+func newWire(in io.WriteCloser, out *os.File, gone chan struct{}) *Wire {
 	w := &Wire{in: in, out: out, gone: gone, most: MaxLine, ledger: newLedger(), moved: make(chan struct{}, 1)}
 	w.readers.Go(w.read) // ended by the end of the agent's output, or CloseOut
 	return w
@@ -191,6 +191,24 @@ func (w *Wire) Stall() {
 	defer w.mu.Unlock()
 	if w.stalled == nil {
 		w.stalled = make(chan struct{})
+	}
+}
+
+// WaitBacklog returns when at least size bytes wait to be read, which after
+// Stall says that the agent has run into it. A pipe of Linux holds 64 KiB.
+func (w *Wire) WaitBacklog(ctx context.Context, size int) error {
+	tick := time.NewTicker(2 * time.Millisecond) // nobody tells when a pipe fills
+	defer tick.Stop()
+	for {
+		n, err := unread(w.out)
+		if err != nil || n >= size {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: it has written %d bytes that nobody reads, not %d", ErrHang, n, size)
+		}
 	}
 }
 
