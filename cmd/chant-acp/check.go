@@ -58,7 +58,7 @@ func check(std streams, dir string) error {
 	}
 	warnings := m.Warnings()
 	for _, d := range warnings {
-		fmt.Fprintf(std.out, "%s\n", d)
+		fmt.Fprintf(std.out, "%s:%d:%d: warning: %s\n", d.File, d.Line, d.Column, d.Message)
 	}
 	if len(warnings) > 0 {
 		fmt.Fprintln(std.out)

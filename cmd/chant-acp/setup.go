@@ -42,7 +42,7 @@ func runSetup(std streams, client string, write bool) error {
 		if write {
 			fmt.Fprintf(std.err, "%v\n\n", noFile)
 		}
-		fmt.Fprintf(std.err, "Goes into %s:\n\n", target.Where(o))
+		fmt.Fprintf(std.err, "Where it goes: %s\n", target.Where(o))
 		fmt.Fprint(std.out, target.Snippet(o))
 		return nil
 	}
