@@ -1,0 +1,60 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/acptest"
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/project"
+)
+
+const conformanceManifest = `version: 1
+commands:
+  hello: {summary: Say hello, exec: [echo, hello], effect: read}
+  fail: {summary: Fail, exec: [sh, -c, 'echo no; exit 3'], effect: read}
+  slow: {summary: Wait, exec: [sh, -c, 'echo waiting; exec sleep MARK'], effect: read}
+  stubborn: {summary: Wait and ignore SIGTERM, exec: [sh, -c, 'trap "" TERM; echo waiting; sleep MARK'], grace: 200ms, effect: read}
+  big: {summary: Print much, exec: [seq, "2000000"], effect: read}
+  awkward: {summary: Print what is no text, exec: [sh, -c, 'printf "\377\376 a\rb\033[31mred\033[0m\033]0;title\007\n"; head -c 100000 /dev/zero | tr "\0" x; printf "\n\342\202"'], effect: read}
+  ask: {summary: Make a file, exec: [touch, asked], confirm: ask}
+`
+
+// TestConformance puts the agent, within this process, under the suite that any
+// agent of the protocol can be put under.
+func TestConformance(t *testing.T) {
+	dir := t.TempDir()
+	mark := "1" + strconv.Itoa(os.Getpid()) + ".25" // seconds, and unlike those of anybody else
+	text := strings.ReplaceAll(conformanceManifest, "MARK", mark)
+	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	logs := filepath.Join(t.TempDir(), "state", "logs")
+	serve := func(c acp.Transport) {
+		a := agent.New(agent.Options{Version: "test", Confirm: "ask", Log: zerolog.Nop(), Open: func(cwd string) host.Host {
+			return project.New(cwd, project.Options{Env: os.Environ(), LogDir: logs})
+		}})
+		_ = a.Serve(context.Background(), c) // a failed write is part of the suite
+	}
+	acptest.Run(t, acptest.Agent{
+		Dial: acptest.Pipe(serve),
+		Cwd:  dir,
+		OK:   "hello", Hello: "hello", Fail: "fail", Refused: "no such command",
+		Slow: "slow", Stubborn: "stubborn", Marker: mark,
+		Big: "big", Awkward: "awkward",
+		Ask: "ask", AskFile: filepath.Join(dir, "asked"),
+		Schema:      acptest.SchemaPath(),
+		Transcripts: "../../testdata/transcripts",
+		Strict:      true,
+		MaxWrite:    maxLine,
+		Patience:    patience,
+	})
+}
