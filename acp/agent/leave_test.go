@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,21 +233,22 @@ func TestAStalledClient(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newStub(t)
-				printed, ended := 0, false
+				var printed atomic.Int64
+				var ended atomic.Bool
 				h.program("slow", func(r *stubRun) host.Result {
 					limit := time.NewTimer(r.inv.Timeout)
 					defer limit.Stop()
 					for {
 						select {
 						case why := <-r.stops:
-							ended = true
+							ended.Store(true)
 							return host.Result{ExitCode: 143, Stopped: why}
 						case <-limit.C:
-							ended = true
+							ended.Store(true)
 							return host.Result{ExitCode: 143, Stopped: host.StopTimeout}
 						default:
 							r.print(strings.Repeat("y", 999) + "\n")
-							printed++
+							printed.Add(1)
 						}
 					}
 				})
@@ -255,15 +257,15 @@ func TestAStalledClient(t *testing.T) {
 				w.pause()
 				id := w.begin(session, "brief")
 				synctest.Wait()
-				held := printed
+				held := printed.Load()
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
-				if printed != held || held > 1000 {
-					t.Errorf("the program printed %d, then %d lines into the void", held, printed)
+				if printed.Load() != held || held > 1000 {
+					t.Errorf("the program printed %d, then %d lines into the void", held, printed.Load())
 				}
 				c.end(w, session)
 				synctest.Wait()
-				if !ended {
+				if !ended.Load() {
 					t.Error("the program goes on")
 				}
 				w.resume()

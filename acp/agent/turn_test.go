@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/chant-acp/chant-acp/acp"
-	"github.com/chant-acp/chant-acp/acp/agent"
-	"github.com/chant-acp/chant-acp/host"
 )
 
 func TestHowTurnsEnd(t *testing.T) {
@@ -206,7 +204,7 @@ func TestHostileArguments(t *testing.T) {
 		"html":                 fill("<&>", 60<<10),
 		"combining characters": fill("e\u0301", 60<<10),
 	} {
-		for _, command := range []string{"ok", "ask", "wipe", "unknown", "help", "explain ok"} {
+		for _, command := range []string{"ok", "ask", "wipe", "unknown"} {
 			if command == "wipe" && strings.Contains(args, "\n") {
 				continue // its pattern refuses them
 			}
@@ -400,5 +398,3 @@ func TestAPanicInTheHost(t *testing.T) {
 	})
 }
 
-var _ = agent.OriginClient
-var _ host.Result
