@@ -108,11 +108,11 @@ func checkAwkward(p *probe) {
 // stuck begins a big output and lets the agent run into a client that does not
 // read.
 func (c *client) stuck(session string) string {
-	c.Stall()
+	c.must(c.Stall())
 	id := c.begin(session, c.Big)
 	ctx, cancel := c.patient()
 	defer cancel()
-	c.must(c.WaitBacklog(ctx, 60<<10)) // of the 64 KiB that a pipe holds
+	c.must(c.WaitStuck(ctx))
 	return id
 }
 

@@ -20,6 +20,8 @@
 // What the protocol demands is checked of every agent. Where it is silent and
 // clients are not, the check is one of Agent's options, most under Strict.
 //
+// It runs on Linux, where it can look at pipes and processes.
+//
 // Time is never measured. Waiting is bounded by Agent.Patience, and a wait that
 // long is reported as a hang.
 package acptest

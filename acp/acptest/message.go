@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -97,6 +98,9 @@ func (m *Message) readResponse(members map[string]json.RawMessage) error {
 	}
 	if s := e["message"]; len(s) == 0 || s[0] != '"' {
 		return fmt.Errorf("error.message is %s, not a string", orAbsent(s))
+	}
+	if code := string(e["code"]); code == "" || strings.Trim(code, "-0123456789") != "" {
+		return fmt.Errorf("error.code is %s, not an integer", orAbsent(e["code"]))
 	}
 	m.Error = new(acp.Error)
 	if err := json.Unmarshal(fault, m.Error); err != nil {

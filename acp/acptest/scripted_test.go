@@ -28,6 +28,8 @@ type scripted struct {
 	release <-chan struct{}                 // an agent that does not leave waits for it
 
 	conn  acp.AgentConn
+	two   chan struct{} // closed when two turns are open: see the bug mixes-sessions
+	mixed sync.Once
 	begun chan struct{} // closed when Start has returned
 	place chan struct{} // one program at a time
 	turns sync.WaitGroup
@@ -63,7 +65,7 @@ var errCancelled = errors.New("cancelled")
 
 func newScripted(bug string) *scripted {
 	return &scripted{
-		bug: bug, store: &store{sessions: map[string]*past{}}, place: make(chan struct{}, 1), running: map[string]*turn{}, begun: make(chan struct{}),
+		bug: bug, store: &store{sessions: map[string]*past{}}, place: make(chan struct{}, 1), running: map[string]*turn{}, begun: make(chan struct{}), two: make(chan struct{}),
 		slow: func(ctx context.Context) error { <-ctx.Done(); return nil },
 	}
 }

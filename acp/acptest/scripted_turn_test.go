@@ -54,6 +54,9 @@ func (a *scripted) prompt(r *acp.Request) {
 	}
 	a.running[in.SessionID] = t
 	poisoned := a.poisoned
+	if len(a.running) == 2 && a.bug == "mixes-sessions" {
+		close(a.two)
+	}
 	a.mu.Unlock()
 	if poisoned {
 		cancel(errCancelled)
@@ -73,6 +76,10 @@ func (a *scripted) run(ctx context.Context, r *acp.Request, session, text string
 	var err error
 	select {
 	case a.place <- struct{}{}:
+		if a.bug == "mixes-sessions" {
+			<-a.two
+			a.mixed.Do(func() { s.session = a.otherTurn(session) })
+		}
 		stop, err = s.do()
 		<-a.place
 	case <-ctx.Done():
@@ -86,6 +93,17 @@ func (a *scripted) run(ctx context.Context, r *acp.Request, session, text string
 	a.mu.Unlock()
 	close(t.done)
 	a.answer(r, s, stop, err)
+}
+
+func (a *scripted) otherTurn(session string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id := range a.running {
+		if id != session {
+			return id
+		}
+	}
+	return session
 }
 
 // cancelledWith says how a cancelled turn ends.
@@ -141,17 +159,7 @@ func (a *scripted) say(session, text string) {
 // update sends an update of the turn; ending ones go even when it is
 // cancelled, as far as there is room.
 func (s *step) update(ctx context.Context, u acp.SessionUpdate) {
-	session := s.session
-	if s.bug == "mixes-sessions" {
-		s.mu.Lock()
-		for id := range s.running {
-			if id != session {
-				session = id
-			}
-		}
-		s.mu.Unlock()
-	}
-	_ = s.conn.Update(ctx, session, u)
+	_ = s.conn.Update(ctx, s.session, u)
 }
 
 func (s *step) announce(status acp.ToolStatus) {

@@ -185,29 +185,31 @@ func (w *Wire) CloseOut() {
 	w.Resume()
 }
 
-// Stall stops reading the agent's output, but for what is in flight.
-func (w *Wire) Stall() {
+// Stall stops reading the agent's output, but for what is in flight, and makes
+// the pipe between small.
+func (w *Wire) Stall() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stalled == nil {
 		w.stalled = make(chan struct{})
 	}
+	return narrow(w.out)
 }
 
-// WaitBacklog returns when at least size bytes wait to be read, which after
-// Stall says that the agent has run into it. A pipe of Linux holds 64 KiB.
-func (w *Wire) WaitBacklog(ctx context.Context, size int) error {
+// WaitStuck returns, after Stall, when what the agent writes has nowhere to go,
+// provided that it writes lines of more than 8 KiB.
+func (w *Wire) WaitStuck(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond) // nobody tells when a pipe fills
 	defer tick.Stop()
 	for {
 		n, err := unread(w.out)
-		if err != nil || n >= size {
+		if err != nil || n >= stuckInPipe {
 			return err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: it has written %d bytes that nobody reads, not %d", ErrHang, n, size)
+			return fmt.Errorf("%w: only %d bytes wait to be read", ErrHang, n)
 		}
 	}
 }

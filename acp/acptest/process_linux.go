@@ -1,5 +1,3 @@
-//go:build unix
-
 package acptest
 
 import (
@@ -21,6 +19,29 @@ func signalGroup(pgid int, s os.Signal) error {
 		return fmt.Errorf("acptest: %v is no signal of this system", s)
 	}
 	return syscall.Kill(-pgid, sig)
+}
+
+// narrowPipe is what a stalled pipe holds, in bytes. Two pages: a line that is
+// longer leaves at least most of one page of it in the pipe when it is stuck,
+// whatever came before.
+const (
+	narrowPipe  = 8 << 10
+	stuckInPipe = 3 << 10
+)
+
+// narrow makes a pipe small, unless more than fits is waiting in it; see
+// F_SETPIPE_SZ in fcntl(2).
+func narrow(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var setErr error
+	err = raw.Control(func(fd uintptr) { _, setErr = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, narrowPipe) })
+	if errors.Is(setErr, syscall.EBUSY) {
+		setErr = nil
+	}
+	return errors.Join(err, setErr)
 }
 
 // unread is how many bytes wait in a pipe; see FIONREAD in ioctl_pipe(2).
