@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -48,6 +49,10 @@ func promptWords(blocks []acp.ContentBlock, root string) ([]string, error) {
 		return nil, errors.New("the prompt is empty: type a command, or help")
 	}
 	return words, nil
+}
+
+func hasLink(blocks []acp.ContentBlock) bool {
+	return slices.ContainsFunc(blocks, func(b acp.ContentBlock) bool { return b.Type == acp.ContentResourceLink })
 }
 
 func contentName(typ string) string {

@@ -18,6 +18,7 @@ const stubManifest = `version: 1
 environments: {dev: {}, staging: {}, prod: {protected: true}}
 commands:
   ok:     {summary: print a line, exec: [ok], effect: read, rest: {pattern: '(?s).*'}}
+  within: {summary: run in a folder, exec: [ok], effect: read, cwd: sub, rest: {pattern: '.*'}}
   odd:    {summary: exit 1 and be content, exec: [fail], effect: read, success: [0, 1]}
   fail:   {summary: print and exit 1, exec: [fail], effect: read}
   loud:   {summary: print much, exec: [loud], effect: read}

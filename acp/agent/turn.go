@@ -197,11 +197,11 @@ func (t *turn) prepare() end {
 	}
 	allow := t.session.refresh()
 	t.greet(allow)
-	words, err := promptWords(t.blocks, t.session.host.Dir())
-	if err != nil {
-		return t.refuse(err)
+	root := t.session.host.Dir()
+	inv, err := t.parse(allow, root)
+	if err == nil && inv.Dir != root && hasLink(t.blocks) {
+		inv, err = t.parse(allow, inv.Dir) // it runs in a folder of its own: links start there
 	}
-	inv, err := allow.Registry.Parse(words, t.parseOptions())
 	if err != nil {
 		return t.refuse(err)
 	}
@@ -209,6 +209,15 @@ func (t *turn) prepare() end {
 		return t.builtin(allow, inv)
 	}
 	return t.later(func() end { return t.command(inv) })
+}
+
+// parse reads the prompt as a command that runs in dir.
+func (t *turn) parse(allow host.AllowList, dir string) (*command.Invocation, error) {
+	words, err := promptWords(t.blocks, dir)
+	if err != nil {
+		return nil, err
+	}
+	return allow.Registry.Parse(words, t.parseOptions())
 }
 
 func (t *turn) parseOptions() command.ParseOptions {

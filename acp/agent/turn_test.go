@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -293,6 +294,9 @@ func TestAgainIsConfirmedAnew(t *testing.T) {
 
 func TestPromptBlocks(t *testing.T) {
 	h := newStub(t)
+	if err := os.Mkdir(filepath.Join(h.root, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	link := func(uri string) acp.ContentBlock { return acp.ResourceLink("x", uri) }
 	in := func(path string) acp.ContentBlock { return link("file://" + filepath.Join(h.root, path)) }
 	text := "data"
@@ -320,6 +324,8 @@ func TestPromptBlocks(t *testing.T) {
 		{"outside by encoded dots", []acp.ContentBlock{acp.Text("ok"), in("%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/x")}, `["ok" "/etc/x"]`, ""},
 		{"localhost", []acp.ContentBlock{acp.Text("ok"), link("file://localhost/etc/x")}, `["ok" "/etc/x"]`, ""},
 		{"one slash", []acp.ContentBlock{acp.Text("ok"), link("file:/etc/x")}, `["ok" "/etc/x"]`, ""},
+
+		{"a command in a folder of its own", []acp.ContentBlock{acp.Text("within"), in("sub/a.txt"), in("b.txt"), in("sub")}, fmt.Sprintf("%q", []string{"ok", "a.txt", filepath.Join(h.root, "b.txt"), "."}), ""},
 
 		{"another host", []acp.ContentBlock{acp.Text("ok"), link("file://elsewhere/etc/x")}, "", "not a file of this machine"},
 		{"web", []acp.ContentBlock{acp.Text("ok"), link("https://example.com/x")}, "", "only file: links"},
@@ -397,4 +403,3 @@ func TestAPanicInTheHost(t *testing.T) {
 		}
 	})
 }
-
