@@ -31,7 +31,7 @@ commands:
   stream: {summary: Print for ever, exec: [yes, MARK], effect: read}
   fds: {summary: List what is open, exec: [ls, -l, /proc/self/fd], effect: read}
   stubborn: {summary: End only when killed, exec: [sh, -c, 'trap "touch asked" TERM; echo started; while :; do sleep MARK & wait; done'], grace: 5m, effect: read}
-  tidy: {summary: Take time to end, exec: [sh, -c, 'trap "until test -e go; do sleep 0.01; done; touch finished; exit" TERM; echo started; sleep MARK & wait; exit', MARK], grace: 1m, effect: read}
+  tidy: {summary: Take time to end, exec: [sh, -c, 'trap "until test -e go; do sleep 0.01; done; touch finished; exit" TERM; echo started; while :; do sleep 0.01; done', MARK], grace: 1m, effect: read}
   destroy: {summary: Destroy, exec: [echo, it is gone], effect: destroy}
   ask: {summary: Ask first, exec: [echo, it was allowed], confirm: ask}
   screen: {summary: Ask the terminal, exec: [sh, -c, 'tty; echo started; read -r line'], effect: read, tty: true}
