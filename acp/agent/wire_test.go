@@ -207,8 +207,7 @@ func (w *wire) resume() { w.paused.Unlock() }
 func (w *wire) reading() {
 	defer close(w.got)
 	for {
-		w.paused.Lock()
-		w.paused.Unlock()
+		w.paused.pass()
 		line, err := w.conn.ReadLine()
 		if err != nil {
 			return
@@ -442,3 +441,9 @@ type gate chan struct{}
 
 func (g gate) Lock()   { g <- struct{}{} }
 func (g gate) Unlock() { <-g }
+
+// pass waits while the gate is locked.
+func (g gate) pass() {
+	g.Lock()
+	defer g.Unlock()
+}
