@@ -4,8 +4,8 @@
 // client's.
 //
 // The types carry the names of the protocol's schema
-// (https://agentclientprotocol.com/protocol/schema). Encoding never escapes
-// more than JSON asks for; decoding matches property names exactly, case
+// (https://agentclientprotocol.com/protocol/schema). Results and
+// notifications are encoded without more escapes than JSON asks for; decoding matches property names exactly, case
 // included, and refuses what the schema refuses with an [*Error] that names the
 // property.
 package acp

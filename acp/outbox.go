@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 const (
@@ -141,14 +142,29 @@ func (o *outbox) answersFull() bool {
 	return o.answers >= maxAnswers && o.err == nil
 }
 
-// waitAnswers returns when fewer than maxAnswers answers wait, or at close.
-func (o *outbox) waitAnswers() {
-	for o.answersFull() {
+// hangUpLook is how often a side that does not read is looked at: there is no
+// event for its going away while its last lines are unread.
+const hangUpLook = 50 * time.Millisecond
+
+// waitAnswers returns true when fewer than maxAnswers answers wait, or at close;
+// false when the other side has gone without reading them.
+func (o *outbox) waitAnswers(gone func() bool) bool {
+	look := time.NewTicker(hangUpLook)
+	defer look.Stop()
+	for {
 		o.mu.Lock()
 		moved := o.moved
 		o.mu.Unlock()
-		if o.answersFull() && o.wait(context.Background(), moved) != nil {
-			return
+		if !o.answersFull() {
+			return true
+		}
+		select {
+		case <-moved:
+		case <-o.closed:
+		case <-look.C:
+			if gone() {
+				return false
+			}
 		}
 	}
 }

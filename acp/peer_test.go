@@ -301,6 +301,32 @@ func TestAnswersHoldBackTheReaderAndNotificationsWait(t *testing.T) {
 	})
 }
 
+// A side that never reads and goes away is noticed, though its last lines can't
+// be read for the answers that wait.
+func TestTheEndIsSeenBehindUnreadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := acp.Pipe()
+		h := &echo{notified: make(chan string, 1), hold: make(chan *acp.Request, 1)}
+		p := acp.NewPeer(there, h, zerolog.Nop())
+		p.Start()
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			for {
+				line := `{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":"` + strings.Repeat("y", 1000) + `"}}` + "\n"
+				if here.WriteLines([]byte(line)) != nil {
+					return
+				}
+			}
+		}()
+		synctest.Wait() // both ways are full
+		here.Close()
+		<-p.Done()
+		<-sent
+		p.Close()
+	})
+}
+
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()

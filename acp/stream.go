@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"sync"
 )
@@ -40,11 +41,13 @@ type stream struct {
 }
 
 // settled tells whether all that has arrived is handled: the reader waits for
-// more to arrive, or for the other side to read.
+// more to arrive, or for the other side to read. Who waits for that is content
+// with one such moment, so that a side that never stops writing delays nothing.
 type settled struct {
 	mu   sync.Mutex
 	cond sync.Cond
 	yes  bool
+	many uint64 // how often it became true
 }
 
 func (s *settled) set(yes bool) {
@@ -52,6 +55,7 @@ func (s *settled) set(yes bool) {
 	defer s.mu.Unlock()
 	s.yes = yes
 	if yes {
+		s.many++
 		s.cond.Broadcast()
 	}
 }
@@ -59,7 +63,7 @@ func (s *settled) set(yes bool) {
 func (s *settled) wait() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.yes {
+	for before := s.many; !s.yes && s.many == before; {
 		s.cond.Wait()
 	}
 }
@@ -127,7 +131,9 @@ func decodeStub(stub []byte, v any) error {
 func (s *stream) readLine() ([]byte, error) {
 	if s.out.answersFull() {
 		s.idle.set(true)
-		s.out.waitAnswers()
+		if !s.out.waitAnswers(s.transport.HungUp) {
+			return nil, io.EOF // nobody will read what the rest would be answered
+		}
 	}
 	if !s.transport.Ready() {
 		s.idle.set(true)

@@ -28,6 +28,9 @@ type Transport interface {
 	// Ready reports whether a whole line has arrived already, so that ReadLine
 	// would return it without waiting. It is called between two ReadLines.
 	Ready() bool
+	// HungUp reports whether the other side has closed its end: no more will
+	// come than has. False where it can't be told.
+	HungUp() bool
 	// WriteLines writes whole lines, each ended by a newline.
 	WriteLines(p []byte) error
 	// TryWrite writes as much of p as goes without waiting, and says how much
@@ -142,6 +145,11 @@ func (t *streamTransport) Ready() bool {
 	return bytes.IndexByte(have, '\n') >= 0
 }
 
+func (t *streamTransport) HungUp() bool {
+	in, ok := t.in.(interface{ HungUp() bool })
+	return ok && in.HungUp()
+}
+
 func (t *streamTransport) WriteLines(p []byte) error {
 	_, err := t.out.Write(p)
 	return err
@@ -215,6 +223,13 @@ func (p *memPipe) Write(b []byte) (int, error) {
 		p.cond.Broadcast()
 	}
 	return written, nil
+}
+
+// HungUp says whether either end was closed.
+func (p *memPipe) HungUp() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
 }
 
 // TryWrite writes what there is room for.

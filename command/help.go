@@ -90,7 +90,11 @@ func (r *Registry) overview() string {
 		b.WriteByte('\n')
 	}
 	if len(own)+len(verbs) == 0 {
-		b.WriteString("This project allows no commands of its own: " + ManifestName + " declares none.\n\n")
+		why := "no " + ManifestName + " is in use here"
+		if r.manifest != nil {
+			why = ManifestName + " declares none"
+		}
+		b.WriteString("This project allows no commands of its own: " + why + ".\n\n")
 	}
 	wrap(&b, "Built in: ", builtins)
 	if list := r.environmentNames(); len(list) > 0 {

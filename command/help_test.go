@@ -85,7 +85,7 @@ func TestHelpTopic(t *testing.T) {
 			}
 		}
 	}
-	if text := NewRegistry(RegistryOptions{Root: "/p"}).Help(nil); !strings.Contains(text, "declares none") || !strings.Contains(text, "Built in: help") {
+	if text := NewRegistry(RegistryOptions{Root: "/p"}).Help(nil); !strings.Contains(text, "no chant-acp.yaml is in use here") || !strings.Contains(text, "Built in: help") {
 		t.Errorf("an empty allow-list reads\n%s", text)
 	}
 }

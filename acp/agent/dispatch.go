@@ -145,11 +145,11 @@ func (c *conn) closeSession(r *acp.Request) error {
 	if err != nil {
 		return err
 	}
-	s.stop(host.StopCancelled)
 	c.mu.Lock()
 	delete(c.sessions, s.id)
 	c.mu.Unlock()
-	r.Reply(struct{}{})
+	s.stop(host.StopCancelled)
+	s.whenIdle(func() { r.Reply(struct{}{}) })
 	return nil
 }
 

@@ -130,8 +130,8 @@ func (x *execution) start() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.program, x.program = run, run
-	if t.stopped != host.StopNone {
-		run.Stop(t.stopped)
+	for _, why := range t.stops {
+		run.Stop(why)
 	}
 	return nil
 }

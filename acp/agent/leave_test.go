@@ -147,13 +147,14 @@ func TestLeavingAClosedSession(t *testing.T) {
 		session := w.newSession()
 		id := w.begin(session, "slow")
 		w.begun()
-		w.answer(w.request("session/close", map[string]any{"sessionId": session}))
+		closed := w.request("session/close", map[string]any{"sessionId": session})
 		if err := w.hangUp(); err != nil {
 			t.Error(err)
 		}
 		if o := w.ended(id); o.String() != "cancelled/cancelled" {
 			t.Errorf("ended %s", o)
 		}
+		w.answer(closed) // after the turn's own: what closes is over
 	})
 }
 

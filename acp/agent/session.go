@@ -85,6 +85,18 @@ func (s *session) stop(why host.Stop) {
 	}
 }
 
+// whenIdle calls f once no turn is open, which may be at once.
+func (s *session) whenIdle(f func()) {
+	s.mu.Lock()
+	t := s.turn
+	s.mu.Unlock()
+	if t == nil {
+		f()
+		return
+	}
+	t.whenOver(f)
+}
+
 // notify adds an update of this session to a batch.
 func (s *session) notify(b *acp.Batch, u acp.SessionUpdate) {
 	b.Notify(acp.MethodSessionUpdate, acp.SessionNotification{SessionID: s.id, Update: u})
@@ -103,7 +115,34 @@ func (s *session) commands() acp.AvailableCommandsUpdate {
 		}
 		list = append(list, c)
 	}
-	return acp.AvailableCommandsUpdate{AvailableCommands: list}
+	return acp.AvailableCommandsUpdate{AvailableCommands: fitCommands(list)}
+}
+
+// fitCommands shortens a list that is too long for a line: first the hints go,
+// which the descriptions begin with, then the descriptions get shorter, and at
+// last commands are left out. All of them can be typed all the same.
+func fitCommands(list []acp.AvailableCommand) []acp.AvailableCommand {
+	const frame = len(`{"name":"","description":""},`)
+	for _, runes := range []int{titleRunes, 100, 60, 30} {
+		size := 0
+		for i := range list {
+			if runes < titleRunes {
+				list[i].Input = nil
+			}
+			list[i].Description = cut(list[i].Description, runes)
+			size += frame + jsonLen(list[i].Name) + jsonLen(list[i].Description)
+			if in := list[i].Input; in != nil {
+				size += len(`,"input":{"hint":""}`) + jsonLen(in.Hint)
+			}
+			if size > pieceBytes && runes == 30 {
+				return list[:i]
+			}
+		}
+		if size <= pieceBytes {
+			break
+		}
+	}
+	return list
 }
 
 // choosable are the environments that a session may have for a default. A
@@ -133,7 +172,11 @@ func (s *session) configOptions() []acp.ConfigOption {
 		if s.env != "" {
 			o.CurrentValue = s.env
 		}
+		size := 0
 		for _, name := range names {
+			if size += len(`{"value":"","name":""},`) + 2*jsonLen(name); size > pieceBytes {
+				break // all of them can be typed all the same
+			}
 			o.Options = append(o.Options, acp.ConfigOptionValue{Value: name, Name: name})
 		}
 		options = append(options, o)

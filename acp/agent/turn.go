@@ -64,10 +64,12 @@ type turn struct {
 	next   func() end // what is left to do after prepare
 
 	mu      sync.Mutex
-	stopped host.Stop  // the first reason
-	program host.Run   // while one runs
-	open    *execution // whose tool call is announced and has no end yet
-	over    bool       // it is answered: nothing more is sent
+	stopped host.Stop   // the first reason
+	stops   []host.Stop // all of them
+	program host.Run    // while one runs
+	open    *execution  // whose tool call is announced and has no end yet
+	over    bool        // it is answered: nothing more is sent
+	after   []func()    // what waits for that
 }
 
 // newTurn is called on the reading goroutine.
@@ -85,10 +87,31 @@ func (t *turn) stop(why host.Stop) {
 	if t.stopped == host.StopNone {
 		t.stopped = why
 	}
+	t.stops = append(t.stops, why)
 	t.cancel(errStopped)
 	if t.program != nil {
 		t.program.Stop(why)
 	}
+}
+
+// whenOver calls f once the turn is answered. f must not block.
+func (t *turn) whenOver(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		f()
+		return
+	}
+	t.after = append(t.after, f)
+}
+
+// answered marks the end; the caller holds the lock.
+func (t *turn) answered() {
+	t.over = true
+	for _, f := range t.after {
+		f()
+	}
+	t.after = nil
 }
 
 // setCall notes whose tool call is open, and returns whose was.
@@ -106,7 +129,6 @@ func (t *turn) giveUp() {
 	if t.over {
 		return
 	}
-	t.over = true
 	b := t.conn.Batch()
 	if t.program != nil {
 		t.open.shaper.Abandon()
@@ -119,6 +141,7 @@ func (t *turn) giveUp() {
 	}
 	b.Reply(t.req, acp.PromptResponse{StopReason: acp.StopCancelled, Meta: acp.Meta{"chant": chantMeta{Outcome: stateInterrupted}}})
 	b.Send()
+	t.answered()
 }
 
 func (t *turn) stopReason() host.Stop {
@@ -260,14 +283,11 @@ func (t *turn) flush() {
 	t.tail = t.conn.Batch()
 }
 
-// say sends text at once, as far as the client reads.
+// say sends text at once. It does not wait for the client to read: a turn says
+// little, and may hold the place.
 func (t *turn) say(text string) {
-	for _, piece := range pieces(text) {
-		t.said = true
-		if t.conn.Update(t.ctx, t.session.id, acp.AgentMessageChunk{Content: acp.Text(piece)}) != nil {
-			return // stopped or gone: the turn ends for that reason
-		}
-	}
+	t.close(text)
+	t.flush()
 }
 
 // close adds text to what is sent with the response.
@@ -323,8 +343,8 @@ func (t *turn) finish(e end) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.over {
-		t.over = true
 		t.tail.Send()
+		t.answered()
 	}
 	t.cancel(errStopped)
 }

@@ -28,10 +28,14 @@ func (p *Project) Start(ctx context.Context, inv *command.Invocation, o host.Sta
 }
 
 // ownGrace is a grace that the manifest asks for, 0 for the usual one: only a
-// longer one of the command's own outlives this process.
+// longer one of the command's own outlives this process. One of no time at all
+// has to be told from it.
 func ownGrace(inv *command.Invocation) time.Duration {
-	if inv.Grace == command.DefaultGrace {
+	switch inv.Grace {
+	case command.DefaultGrace:
 		return 0
+	case 0:
+		return time.Nanosecond
 	}
 	return inv.Grace
 }

@@ -67,6 +67,18 @@ func (r *Reader) read(fd, wake int, p []byte) (int, error) {
 	return 0, os.ErrClosed
 }
 
+// HungUp says whether the writing side is gone, even where what it wrote is not
+// read yet.
+func (r *Reader) HungUp() bool {
+	gone := false
+	control(r.f, func(fd int) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(fds, 0)
+		gone = err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return gone
+}
+
 // control calls f with the file's descriptor, which stays open meanwhile. It
 // leaves the descriptor's mode alone, as Fd might not.
 func control(file *os.File, f func(fd int)) {

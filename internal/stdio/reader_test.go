@@ -80,3 +80,25 @@ func TestCloseEndsARead(t *testing.T) {
 		t.Errorf("a second Close: %v", err)
 	}
 }
+
+func TestHungUpBeforeTheRestIsRead(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader(t, in)
+	defer r.Close()
+	if _, err := out.WriteString("rest"); err != nil {
+		t.Fatal(err)
+	}
+	if r.HungUp() {
+		t.Error("hung up while the writer is there")
+	}
+	out.Close()
+	if !r.HungUp() {
+		t.Error("not hung up though the writer is gone")
+	}
+	if got, err := io.ReadAll(r); err != nil || string(got) != "rest" {
+		t.Errorf("the rest: %q, %v", got, err)
+	}
+}
