@@ -163,7 +163,7 @@ func scriptedHere(t *testing.T, bug string) Agent {
 func scriptedPrompts(t *testing.T) Agent {
 	return Agent{
 		Cwd: t.TempDir(), OK: "true", Fail: "false", Hello: "hello", Refused: "nonsense", Slow: "slow", Stubborn: "stubborn", Big: "big", Awkward: "awkward", Ask: "ask",
-		AskFile: filepath.Join(t.TempDir(), "asked"), Schema: SchemaPath(), Strict: true, MaxRead: acp.MaxLine, MaxWrite: 32 << 10,
+		AskFile: filepath.Join(t.TempDir(), "asked"), Schema: SchemaPath(), Strict: true, MaxWrite: 32 << 10,
 		Rounds: 30, Patience: 20 * time.Second,
 	}
 }

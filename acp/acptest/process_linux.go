@@ -21,9 +21,9 @@ func signalGroup(pgid int, s os.Signal) error {
 	return syscall.Kill(-pgid, sig)
 }
 
-// narrowPipe is what a stalled pipe holds, in bytes. Two pages: a line that is
-// longer leaves at least most of one page of it in the pipe when it is stuck,
-// whatever came before.
+// narrowPipe is what a stalled pipe holds, in bytes: two pages. However lines
+// fall into them, one page's worth is there when nothing more fits, and less
+// than another is missing.
 const (
 	narrowPipe  = 8 << 10
 	stuckInPipe = 3 << 10

@@ -324,6 +324,11 @@ func (s *step) ask() acp.StopReason {
 	if s.bug != "gate-keeps-place" {
 		s.place <- struct{}{}
 	}
+	if errors.Is(err, acp.ErrClosed) {
+		<-s.ctx.Done() // serve ends all turns
+		s.finish(acp.ToolFailed)
+		return acp.StopCancelled
+	}
 	allowed := err == nil && outcome.Outcome == acp.OutcomeSelected && outcome.OptionID == "yes" && s.ctx.Err() == nil
 	switch s.bug {
 	case "allows-anything":

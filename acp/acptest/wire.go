@@ -196,8 +196,8 @@ func (w *Wire) Stall() error {
 	return narrow(w.out)
 }
 
-// WaitStuck returns, after Stall, when what the agent writes has nowhere to go,
-// provided that it writes lines of more than 8 KiB.
+// WaitStuck returns, after Stall, when the pipe is as good as full, so that an
+// agent with more to say has nowhere to say it.
 func (w *Wire) WaitStuck(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond) // nobody tells when a pipe fills
 	defer tick.Stop()
