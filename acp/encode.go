@@ -3,6 +3,8 @@ package acp
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 )
 
 // encode is json.Marshal without HTML escaping, which would make a third of
@@ -69,10 +71,31 @@ type appender interface {
 	appendJSON(buf *bytes.Buffer) error
 }
 
-// encodeParams is encodeTo for the params of a message.
-func encodeParams(buf *bytes.Buffer, params any) error {
-	if a, ok := params.(appender); ok {
+// encodeValue is encodeTo for the params or the result of a message.
+func encodeValue(buf *bytes.Buffer, v any) error {
+	if a, ok := v.(appender); ok {
 		return a.appendJSON(buf)
 	}
-	return encodeTo(buf, params)
+	return encodeTo(buf, v)
+}
+
+// encodeMeta ends an object with its _meta, if it has one.
+func encodeMeta(buf *bytes.Buffer, meta Meta) error {
+	sep := `,"_meta":{`
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		buf.WriteString(sep)
+		sep = ","
+		if err := encodeString(buf, key); err != nil {
+			return err
+		}
+		buf.WriteByte(':')
+		if err := encodeTo(buf, meta[key]); err != nil {
+			return err
+		}
+	}
+	if len(meta) > 0 {
+		buf.WriteByte('}')
+	}
+	buf.WriteByte('}')
+	return nil
 }

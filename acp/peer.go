@@ -183,7 +183,6 @@ func (p *Peer) Handle(_ context.Context, _ *jsonrpc2.Conn, _ *jsonrpc2.Request) 
 		return
 	}
 	r := &Request{Method: in.method, Params: in.params, id: in.id, peer: p}
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if !p.register(r) {
 		r.Fail(Errorf(CodeInvalidRequest, "a request with the id %s is still running: give each request an id of its own", r.id))
 		return
@@ -226,7 +225,7 @@ func (p *Peer) cancelRequest(params json.RawMessage) {
 	r := p.inflight[string(id)]
 	p.mu.Unlock()
 	if r != nil {
-		r.cancel(ErrRequestCancelled)
+		r.end(ErrRequestCancelled)
 	}
 }
 
@@ -261,14 +260,41 @@ type Request struct {
 
 	id       json.RawMessage
 	peer     *Peer
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
 	answered atomic.Bool
+
+	mu     sync.Mutex
+	ctx    context.Context // made when it is first asked for: most requests are answered at once
+	cancel context.CancelCauseFunc
+	ended  bool // and why is known
+	why    error
 }
 
 // Context ends with the cause ErrRequestCancelled when the other side sends
 // $/cancel_request for this request, and otherwise once it is answered.
-func (r *Request) Context() context.Context { return r.ctx }
+func (r *Request) Context() context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx == nil {
+		r.ctx, r.cancel = context.WithCancelCause(context.Background())
+		if r.ended {
+			r.cancel(r.why)
+		}
+	}
+	return r.ctx
+}
+
+// end ends the context, the first reason counting.
+func (r *Request) end(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ended, r.why = true, why
+	if r.cancel != nil {
+		r.cancel(why)
+	}
+}
 
 // Decode reads the params into v, or returns an *Error with -32602.
 func (r *Request) Decode(v json.Unmarshaler) error { return v.UnmarshalJSON(r.Params) }
@@ -296,41 +322,56 @@ type Batch struct {
 }
 
 // Batch starts an empty batch.
-func (p *Peer) Batch() *Batch { return &Batch{peer: p} }
+func (p *Peer) Batch() *Batch {
+	b := &Batch{peer: p}
+	b.buf.Grow(1 << 10)
+	return b
+}
 
 // Notify adds a notification. Params that can't be encoded are a fault of the
 // caller; they are logged and left out.
 func (b *Batch) Notify(method string, params any) {
-	line, err := notificationLine(method, params)
-	if err != nil {
+	start := b.buf.Len()
+	if err := writeNotification(&b.buf, method, params); err != nil {
+		b.buf.Truncate(start)
 		b.peer.log.Error().Err(err).Str("method", method).Msg("a notification could not be encoded")
-		return
 	}
-	b.buf.Write(line)
 }
 
 // Reply adds the answer to r. Only the first answer to a request counts.
 func (b *Batch) Reply(r *Request, result any) {
-	raw, err := encode(result)
-	if err != nil {
-		b.Fail(r, err)
+	start := b.buf.Len()
+	b.buf.WriteString(`{"jsonrpc":"2.0","id":`)
+	b.buf.Write(r.id)
+	b.buf.WriteString(`,"result":`)
+	err := encodeValue(&b.buf, result)
+	b.buf.WriteString("}\n")
+	if !b.answered(r, start) || err == nil {
 		return
 	}
-	b.answer(r, resultLine(r.id, raw))
+	b.buf.Truncate(start)
+	b.buf.Write(errorLine(r.id, asError(err)))
 }
 
 // Fail adds an error as the answer to r: the *Error in err's tree, else an
 // internal one.
-func (b *Batch) Fail(r *Request, err error) { b.answer(r, errorLine(r.id, asError(err))) }
+func (b *Batch) Fail(r *Request, err error) {
+	start := b.buf.Len()
+	b.buf.Write(errorLine(r.id, asError(err)))
+	b.answered(r, start)
+}
 
-func (b *Batch) answer(r *Request, line []byte) {
+// answered counts what was written from start on as the answer to r, or takes
+// it back where r has one.
+func (b *Batch) answered(r *Request, start int) bool {
 	if r.answered.Swap(true) {
-		return
+		b.buf.Truncate(start)
+		return false
 	}
 	r.peer.unregister(r)
-	r.cancel(nil)
-	b.buf.Write(line)
+	r.end(nil)
 	b.answers++
+	return true
 }
 
 // Send queues the batch. After the end of the connection it is dropped.
@@ -342,19 +383,19 @@ func (b *Batch) Send() {
 
 func notificationLine(method string, params any) ([]byte, error) {
 	var buf bytes.Buffer
-	buf.WriteString(`{"jsonrpc":"2.0","method":"` + method + `","params":`)
-	if err := encodeParams(&buf, params); err != nil {
-		return nil, err
-	}
-	buf.WriteString("}\n")
-	return buf.Bytes(), nil
+	err := writeNotification(&buf, method, params)
+	return buf.Bytes(), err
 }
 
-func resultLine(id json.RawMessage, result []byte) []byte {
-	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	line = append(line, `,"result":`...)
-	line = append(line, result...)
-	return append(line, '}', '\n')
+func writeNotification(buf *bytes.Buffer, method string, params any) error {
+	buf.WriteString(`{"jsonrpc":"2.0","method":"`)
+	buf.WriteString(method)
+	buf.WriteString(`","params":`)
+	if err := encodeValue(buf, params); err != nil {
+		return err
+	}
+	buf.WriteString("}\n")
+	return nil
 }
 
 func errorLine(id json.RawMessage, e *Error) []byte {

@@ -1,7 +1,9 @@
 package acp
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 )
 
@@ -328,6 +330,12 @@ const (
 type PromptResponse struct {
 	StopReason StopReason `json:"stopReason"`
 	Meta       Meta       `json:"_meta,omitempty"`
+}
+
+func (r PromptResponse) appendJSON(buf *bytes.Buffer) error {
+	buf.WriteString(`{"stopReason":`)
+	err := encodeString(buf, string(r.StopReason))
+	return errors.Join(err, encodeMeta(buf, r.Meta))
 }
 
 // CancelRequestNotification asks to end a request (schema type

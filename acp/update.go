@@ -239,14 +239,7 @@ func (n SessionNotification) appendJSON(buf *bytes.Buffer) error {
 	if err := encodeUpdate(buf, n.Update); err != nil {
 		return err
 	}
-	if len(n.Meta) > 0 {
-		buf.WriteString(`,"_meta":`)
-		if err := encodeTo(buf, n.Meta); err != nil {
-			return err
-		}
-	}
-	buf.WriteByte('}')
-	return nil
+	return encodeMeta(buf, n.Meta)
 }
 
 func encodeUpdate(buf *bytes.Buffer, update SessionUpdate) error {

@@ -42,12 +42,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // run carries out one command line and returns the exit code.
 func run(args []string, std streams) int {
-	root := newRoot(std)
-	root.SetArgs(args)
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
-	err := root.Execute()
+	err := execute(args, std)
 	if err == nil {
 		return exitOK
 	}
@@ -59,6 +54,21 @@ func run(args []string, std streams) int {
 		fmt.Fprintln(std.err, "chant-acp:", text)
 	}
 	return exit.code
+}
+
+// execute is what an editor waits for at each start where there is nothing to
+// read in the command line: then no command tree is built.
+func execute(args []string, std streams) error {
+	if len(args) == 0 || len(args) == 1 && args[0] == "serve" {
+		f := defaultFlags()
+		return serve(std, &f)
+	}
+	root := newRoot(std)
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	return root.Execute()
 }
 
 func newRoot(std streams) *cobra.Command {
