@@ -24,6 +24,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	if !filepath.IsAbs(spec.Dir) {
 		return nil, fmt.Errorf("%s can't be started in %q: the working directory must be an absolute path", spec.Path, spec.Dir)
 	}
+	unignore()
 	serial, err := keep.ready(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
