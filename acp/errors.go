@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Error codes of JSON-RPC 2.0 and of the protocol (schema type ErrorCode).
@@ -55,15 +56,34 @@ func (e *Error) Is(target error) bool {
 
 // MarshalJSON writes the error object with data.details.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	data := map[string]any{"details": e.Message}
+	message := shorten(e.Message)
+	data := map[string]any{"details": message}
 	for k, v := range e.Data {
+		if s, ok := v.(string); ok {
+			v = shorten(s)
+		}
 		data[k] = v
 	}
 	return encode(struct {
 		Code    int            `json:"code"`
 		Message string         `json:"message"`
 		Data    map[string]any `json:"data"`
-	}{e.Code, e.Message, data})
+	}{e.Code, message, data})
+}
+
+// maxEcho bounds a text of an error object in bytes. Errors repeat what came
+// in, and that may have been megabytes.
+const maxEcho = 4 << 10
+
+func shorten(s string) string {
+	if len(s) <= maxEcho {
+		return s
+	}
+	n := maxEcho
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
 }
 
 // UnmarshalJSON reads any error object; data that is not an object is kept

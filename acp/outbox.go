@@ -10,6 +10,9 @@ const (
 	// maxAnswers is how many answers may wait for the other side to read; then
 	// no further line is read.
 	maxAnswers = 256
+	// maxWaiting is the same in bytes: a few large answers are as much as many
+	// small ones.
+	maxWaiting = 4 << 20
 	// maxQueued is how many bytes may wait before a notification has to.
 	maxQueued = 64 << 10
 )
@@ -139,7 +142,7 @@ func (o *outbox) putWhenRoom(ctx context.Context, line []byte) error {
 func (o *outbox) answersFull() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.answers >= maxAnswers && o.err == nil
+	return (o.answers >= maxAnswers || len(o.buf) > maxWaiting) && o.err == nil
 }
 
 // hangUpLook is how often a side that does not read is looked at: there is no

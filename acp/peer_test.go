@@ -301,6 +301,15 @@ func TestAnswersHoldBackTheReaderAndNotificationsWait(t *testing.T) {
 	})
 }
 
+// Errors repeat what came in, but not megabytes of it.
+func TestErrorsAreShort(t *testing.T) {
+	e := acp.Errorf(acp.CodeInvalidParams, "cwd is %s", strings.Repeat("é", 1<<20)).With("cwd", strings.Repeat("x", 1<<20))
+	raw, err := json.Marshal(e)
+	if err != nil || len(raw) > 16<<10 || !json.Valid(raw) {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+}
+
 // A side that never reads and goes away is noticed, though its last lines can't
 // be read for the answers that wait.
 func TestTheEndIsSeenBehindUnreadAnswers(t *testing.T) {

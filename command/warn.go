@@ -69,10 +69,17 @@ func (w *warner) params(s *spec, m *Manifest) {
 			w.at(p.line, p.column, "the parameter %s of %s is used nowhere in exec, so what is given is lost", p.name, s.name)
 		case p.namesEnvironment() && p.free() && protects:
 			w.at(p.line, p.column, "the parameter %s of %s takes any text, so another spelling of a protected environment passes for an unprotected one; list the environments with enum", p.name, s.name)
+		case !p.namesEnvironment() && m.protectsOneOf(p.defaults):
+			w.at(p.line, p.column, "the parameter %s of %s is %s where it is not given, which is the name of a protected environment; call it env if it is one, or drop the default", p.name, s.name, p.defaults[0])
 		case used && p.free() && l.interprets:
 			w.at(p.line, p.column, "the parameter %s of %s is handed to %s, which may interpret it, and takes any text; give it an enum or a pattern", p.name, s.name, l.program)
 		}
 	}
+}
+
+// protectsOneOf says whether one of the names is that of a protected environment.
+func (m *Manifest) protectsOneOf(names []string) bool {
+	return slices.ContainsFunc(m.environments, func(e Environment) bool { return e.Protected && slices.Contains(names, e.Name) })
 }
 
 // uses says whether exec holds the parameter.

@@ -216,5 +216,5 @@ func (x *execution) describe() string { return describe(x.inv) }
 
 // describe shows what would run and where, in full as far as it fits.
 func describe(inv *command.Invocation) string {
-	return fenced(cutBytes(command.Quote(inv.Argv), fieldBytes) + "\nin " + inv.Dir)
+	return fenced(cutBytes(visible(command.Quote(inv.Argv)), fieldBytes) + "\nin " + visible(inv.Dir))
 }

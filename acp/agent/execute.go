@@ -43,7 +43,10 @@ func (x *execution) queued() end {
 }
 
 func newExecution(t *turn, inv *command.Invocation) *execution {
-	t.call = &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv)}
+	t.session.mu.Lock()
+	allowed := t.session.allow.Version
+	t.session.mu.Unlock()
+	t.call = &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv), allowed: allowed, options: t.parseOptions()}
 	return t.call
 }
 
@@ -57,6 +60,10 @@ type execution struct {
 	shaper    *shaper
 	stopShow  context.CancelFunc
 	program   host.Run
+	// allowed is the version of the allow-list that inv was read from, with
+	// options.
+	allowed int
+	options command.ParseOptions
 }
 
 func newID() string {
@@ -69,7 +76,9 @@ func newID() string {
 
 // title is the command line, led by the name of an environment that is
 // protected.
-func title(inv *command.Invocation) string { return cut(protectedMark(inv)+inv.Line, titleRunes) }
+func title(inv *command.Invocation) string {
+	return cut(protectedMark(inv)+visible(inv.Line), titleRunes)
+}
 
 func protectedMark(inv *command.Invocation) string {
 	if !inv.Protected {
@@ -90,6 +99,10 @@ func (x *execution) run() end {
 	if t.stopReason() != host.StopNone {
 		x.fail("")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line))
+	}
+	if err := x.stillAllowed(); err != nil {
+		x.fail(err.Error())
+		return x.titled(t.refuse(err))
 	}
 	if x.inv.Notice != "" {
 		t.say(x.inv.Notice + "\n\n")
@@ -112,6 +125,31 @@ func (x *execution) run() end {
 	t.program = nil
 	t.mu.Unlock()
 	return x.conclude(res)
+}
+
+// stillAllowed looks again, now that the program is about to start: the command
+// may have waited for the place, or for a person, and the manifest may say
+// something else by now.
+func (x *execution) stillAllowed() error {
+	allow := x.turn.session.refresh()
+	if allow.Version == x.allowed {
+		return nil
+	}
+	inv, err := allow.Registry.Parse(x.inv.Words, x.options)
+	if err != nil {
+		return err
+	}
+	if !sameRun(inv, x.inv) {
+		return fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(x.inv.Line))
+	}
+	return nil
+}
+
+// sameRun says whether two readings of a line would run the same, confirmed the
+// same way. The manifest around the command may have changed.
+func sameRun(a, b *command.Invocation) bool {
+	return slices.Equal(a.Argv, b.Argv) && a.Dir == b.Dir && slices.Equal(a.Env, b.Env) &&
+		a.Confirm == b.Confirm && a.TTY == b.TTY
 }
 
 // start starts the program, unless the turn was stopped before. A stop during
@@ -299,7 +337,9 @@ func (x *execution) conclude(res host.Result) end {
 	t.said = t.said || (!t.terminal && stats.Shown > 0)
 
 	e := x.titled(end{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
-	e.meta.ExitCode = &res.ExitCode
+	if res.ExitCode >= 0 { // else it was not seen to end
+		e.meta.ExitCode = &res.ExitCode
+	}
 	if e.state == stateCancelled || e.state == stateInterrupted {
 		e.reason = acp.StopCancelled
 	}
@@ -419,7 +459,7 @@ func notes(res host.Result, stats shapeStats) []string {
 		out = append(out, fmt.Sprintf("%d processes that it left behind were ended.", res.Leftovers))
 	}
 	if res.HeldOutput {
-		out = append(out, "A process that it started in the background goes on, and its output is not shown; it ends with this agent.")
+		out = append(out, "A process that it started in the background goes on, and its output is not shown any more.")
 	}
 	if res.Handed {
 		out = append(out, "It is given the rest of its grace to end.")

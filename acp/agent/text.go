@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/chant-acp/chant-acp/command"
@@ -19,7 +20,7 @@ const (
 // code is s as inline code, whatever backticks it holds (CommonMark, 6.1). A
 // newline is a space there anyway, and could begin a line that opens a block.
 func code(s string) string {
-	s = strings.ReplaceAll(s, "\n", " ")
+	s = visible(strings.ReplaceAll(s, "\n", " "))
 	longest, run := 0, 0
 	for _, r := range s {
 		if r == '`' {
@@ -35,6 +36,25 @@ func code(s string) string {
 	}
 	return fence + s + fence
 }
+
+// visible shows characters that have no shape of their own, and can make a line
+// read as another: those of bidirectional text and of zero width.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, isShapeless) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if isShapeless(r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isShapeless(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
 // fenced is s as a code block that nothing in s can end.
 func fenced(s string) string {

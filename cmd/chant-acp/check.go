@@ -43,7 +43,7 @@ func check(std streams, dir string) error {
 		return &exitError{exitFailed, err}
 	}
 	if path == "" {
-		return &exitError{exitFailed, fmt.Errorf("there is no %s for %s: nothing but the built-in commands may run there", command.ManifestName, dir)}
+		return &exitError{exitFailed, fmt.Errorf("there is no %s for %s: nothing but the built-in commands, and the verbs of a chant program, may run there", command.ManifestName, dir)}
 	}
 	m, err := command.ReadManifest(path)
 	var bad *command.ManifestError

@@ -68,7 +68,8 @@ func (p *printer) update(n acp.SessionNotification) {
 		p.begun = p.begun || text != ""
 		if p.terminal {
 			p.freshLine()
-			p.terminal = false
+			p.write("\x1b[0m") // what the program left its colours at
+			p.mid, p.terminal = false, false
 		}
 		p.write(text)
 	case acp.ToolCallUpdate:

@@ -40,7 +40,12 @@ confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
 		Example: `  chant-acp prompt help
   chant-acp prompt --cwd ~/shop plan staging
   chant-acp prompt --yes "restart dev web"`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New(`prompt takes a command line, such as "help"`)
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error { return prompt(std, &f, args) },
 	}
 	f.register(c)
@@ -217,7 +222,11 @@ func (p *promptClient) confirms(code string) (confirmed, answered bool) {
 	}
 	text, answered := p.ask(fmt.Sprintf("Type confirm %s to run it: ", code))
 	typed := strings.Fields(text)
-	return len(typed) == 2 && typed[0] == "confirm" && typed[1] == code, answered
+	confirmed = len(typed) == 2 && typed[0] == "confirm" && typed[1] == code
+	if !confirmed {
+		fmt.Fprintln(p.std.err, "Not confirmed: nothing was run.")
+	}
+	return confirmed, answered
 }
 
 // ask puts a question on the terminal and reads a line.

@@ -20,8 +20,13 @@ func newSetup(std streams) *cobra.Command {
 		Long: "Setup prints the exact configuration with which a client starts this binary.\n" +
 			"With --write it edits the client's settings in place: comments are kept, a copy\n" +
 			"of the file is left beside it, and what changed is said.\n\nClients: " + strings.Join(setup.Clients(), ", ") + ".",
-		Example:           "  chant-acp setup zed\n  chant-acp setup zed --write",
-		Args:              cobra.ExactArgs(1),
+		Example: "  chant-acp setup zed\n  chant-acp setup zed --write",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("setup takes one client: %s", strings.Join(setup.Clients(), ", "))
+			}
+			return nil
+		},
 		ValidArgsFunction: cobra.FixedCompletions(setup.Clients(), cobra.ShellCompDirectiveNoFileComp),
 		RunE:              func(_ *cobra.Command, args []string) error { return runSetup(std, args[0], write) },
 	}

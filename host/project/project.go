@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/chant-acp/chant-acp/command"
@@ -57,7 +56,8 @@ func New(dir string, o Options) *Project {
 type fingerprint struct {
 	manifest, root, chant string
 	problem               string
-	size, modified        int64
+	size                  int64
+	modified, changed     int64 // contents, and anything at all
 	inode                 uint64
 	set                   bool
 }
@@ -132,7 +132,8 @@ func (f *fingerprint) stat() {
 		f.problem = err.Error()
 		return
 	}
-	f.size, f.modified, f.inode = st.Size(), st.ModTime().UnixNano(), inode(st)
+	f.size, f.modified = st.Size(), st.ModTime().UnixNano()
+	f.changed, f.inode = identity(st)
 }
 
 // findChant looks for the chant program: the project's own, then PATH.
@@ -140,11 +141,11 @@ func (p *Project) findChant(root string) string {
 	if p.o.Chant != "" {
 		return p.o.Chant
 	}
-	if own := filepath.Join(root, "node_modules", ".bin", "chant"); isProgram(own, trusted) {
+	if own := command.TrustedProgram(root, filepath.Join("node_modules", ".bin", "chant")); own != "" && isProgram(own) {
 		return own
 	}
 	for _, dir := range filepath.SplitList(lookup(p.o.Env, "PATH")) {
-		if path := filepath.Join(dir, "chant"); filepath.IsAbs(dir) && isProgram(path, anybodys) {
+		if path := filepath.Join(dir, "chant"); filepath.IsAbs(dir) && isProgram(path) {
 			return path
 		}
 	}
@@ -153,23 +154,13 @@ func (p *Project) findChant(root string) string {
 
 // isProgram says whether path can be executed and is not this very binary,
 // which would ask itself for ever.
-func isProgram(path string, owned func(os.FileInfo) bool) bool {
+func isProgram(path string) bool {
 	st, err := os.Stat(path)
-	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0 || !owned(st) {
+	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0 {
 		return false
 	}
 	self, err := os.Stat("/proc/self/exe")
 	return err != nil || !os.SameFile(st, self)
-}
-
-// anybodys accepts what PATH leads to: whoever sets PATH answers for it.
-func anybodys(os.FileInfo) bool { return true }
-
-// trusted accepts what comes with a workspace only where nobody but this user
-// and root can have put it there.
-func trusted(st os.FileInfo) bool {
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	return ok && (sys.Uid == 0 || int(sys.Uid) == os.Getuid()) && st.Mode().Perm()&0o002 == 0
 }
 
 // lookup returns the value of a variable, the last one counting.

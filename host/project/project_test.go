@@ -233,9 +233,42 @@ func TestTheProjectsOwnChantIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	if verb(project.New(dir, project.Options{Env: []string{"PATH=/nowhere"}})) == nil {
 		t.Error("a chant that anybody may write is used")
 	}
+	if err := os.Chmod(chant, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fresh := func() *project.Project { return project.New(dir, project.Options{Env: []string{"PATH=/nowhere"}}) }
+	for _, folder := range []string{bin, filepath.Dir(bin), dir} {
+		if err := os.Chmod(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if verb(fresh()) == nil {
+			t.Errorf("a chant in %s, which anybody may write to, is used", folder)
+		}
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(chant, filepath.Join(dir, "node_modules", "chant.js")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../chant.js", chant); err != nil {
+		t.Fatal(err)
+	}
+	if err := verb(fresh()); err != nil {
+		t.Errorf("a link inside the project, as npm makes it, is not used: %v", err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := os.Remove(chant); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/bin/sh", chant); err != nil {
+		t.Fatal(err)
+	}
+	if verb(fresh()) == nil {
+		t.Error("a link that leads out of the project is used")
 	}
 	if err := os.Remove(chant); err != nil {
 		t.Fatal(err)

@@ -24,13 +24,21 @@ func Dir(getenv func(string) string) string {
 	if home := getenv("HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".local", "state", "chant-acp")
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("chant-acp-%d", os.Getuid()))
+	temp := os.TempDir()
+	if _, err := os.Stat(temp); err != nil {
+		temp = "/tmp" // a TMPDIR that is not there is not made
+	}
+	return filepath.Join(temp, fmt.Sprintf("chant-acp-%d", os.Getuid()))
 }
 
 // Make creates dir and the folders above it with mode 0700 and checks that dir
-// is a real folder of this user that nobody else may enter: below a shared
-// temporary folder somebody else may have made it first.
+// is a real folder of this user that nobody else may enter, and that nobody else
+// can exchange a folder above it: below a shared temporary folder somebody else
+// may have made it first.
 func Make(dir string) error {
+	if err := checkAbove(dir); err != nil { // before anything is made behind somebody's link
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the state folder %s: %w", dir, err)
 	}
@@ -50,4 +58,28 @@ func Make(dir string) error {
 		}
 	}
 	return nil
+}
+
+// checkAbove looks at the folders above dir that are there, links followed: each
+// has to be this user's or root's, and not open to others, unless it is one like
+// /tmp, where nobody can exchange what is somebody else's.
+func checkAbove(dir string) error {
+	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
+		for _, look := range []func(string) (os.FileInfo, error){os.Lstat, os.Stat} {
+			st, err := look(at)
+			if err != nil {
+				break // not there yet
+			}
+			sys, ok := st.Sys().(*syscall.Stat_t)
+			if ok && sys.Uid != 0 && int(sys.Uid) != os.Getuid() {
+				return fmt.Errorf("the state folder %s lies in %s, which belongs to another user: set CHANT_ACP_STATE to a folder of your own", dir, at)
+			}
+			if st.IsDir() && st.Mode().Perm()&0o002 != 0 && st.Mode()&os.ModeSticky == 0 {
+				return fmt.Errorf("the state folder %s lies in %s, which everyone may write to: set CHANT_ACP_STATE to a folder of your own", dir, at)
+			}
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
 }

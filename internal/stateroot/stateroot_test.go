@@ -24,6 +24,11 @@ func TestDir(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", c.env, got, c.want)
 		}
 	}
+	t.Setenv("TMPDIR", filepath.Join(tmp, "missing"))
+	if got := stateroot.Dir(func(string) string { return "" }); filepath.Dir(got) != "/tmp" {
+		t.Errorf("with a TMPDIR that is not there: %s", got)
+	}
+	t.Setenv("TMPDIR", tmp)
 	if got := stateroot.Dir(func(string) string { return "" }); filepath.Dir(got) != tmp {
 		t.Errorf("without a home: got %s, want a folder in %s", got, tmp)
 	}
@@ -56,6 +61,30 @@ func TestMake(t *testing.T) {
 	}
 	if stateroot.Make(link) == nil {
 		t.Error("a link was taken for a folder")
+	}
+	foreign := filepath.Join(tmp, "foreign")
+	if err := os.MkdirAll(filepath.Join(foreign, "chant-acp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(foreign, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if stateroot.Make(filepath.Join(foreign, "chant-acp", "logs")) == nil {
+		t.Error("a folder that anybody can exchange was taken")
+	}
+	if _, err := os.Stat(filepath.Join(foreign, "chant-acp", "logs")); err == nil {
+		t.Error("a folder was made in one that anybody can exchange")
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chmod(foreign, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Lchown(foreign, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		if stateroot.Make(filepath.Join(foreign, "chant-acp")) == nil {
+			t.Error("another user's folder was taken")
+		}
 	}
 	file := filepath.Join(tmp, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
