@@ -50,7 +50,7 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 		d.at(1, 1, "the manifest is empty; it needs at least: version: 1")
 		return nil
 	case err != nil:
-		d.syntax(err)
+		d.syntax(err, data)
 		return nil
 	}
 	switch err := dec.Decode(&more); {
@@ -58,7 +58,7 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 		d.bad(&more, "a second document begins here; a manifest is one document, so remove the --- line")
 		return nil
 	case !errors.Is(err, io.EOF):
-		d.syntax(err)
+		d.syntax(err, data)
 		return nil
 	}
 	if len(doc.Content) == 0 {
@@ -94,7 +94,7 @@ func position(data []byte, offset int) (line, column int) {
 }
 
 // syntax reports an error of the YAML reader, which knows the line at best.
-func (d *decoder) syntax(err error) {
+func (d *decoder) syntax(err error, data []byte) {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if after, ok := strings.CutPrefix(message, "line "); ok {
 		if number, text, ok := strings.Cut(after, ": "); ok {
@@ -103,7 +103,25 @@ func (d *decoder) syntax(err error) {
 			}
 		}
 	}
+	if at, column := tabIndent(data, line); column > 0 {
+		d.at(at, column, "a tab stands here, and YAML is indented with spaces only; replace it")
+		return
+	}
 	d.at(line, 1, "this is not valid YAML: %s", message)
+}
+
+// tabIndent finds a tab that indents the line, or the one after it, where the
+// reader may have noticed an error of the line's; column 0 for none.
+func tabIndent(data []byte, line int) (at, column int) {
+	lines := bytes.Split(data, []byte("\n"))
+	for at = max(line-1, 1); at <= line+1 && at <= len(lines); at++ {
+		text := lines[at-1]
+		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if i := bytes.IndexByte(indent, '\t'); i >= 0 {
+			return at, i + 1
+		}
+	}
+	return 0, 0
 }
 
 // plain refuses what makes the same text mean something else elsewhere:
