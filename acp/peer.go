@@ -54,16 +54,16 @@ type Peer struct {
 func NewPeer(t Transport, h Handler, log zerolog.Logger) *Peer {
 	p := &Peer{transport: t, handler: h, log: log, done: make(chan struct{}), inflight: map[string]*Request{}}
 	p.out = newOutbox(t)
-	p.stream = newStream(t, p.out, func(format string, args ...any) { p.log.Debug().Msgf(format, args...) })
+	p.stream = newStream(t, p.out, p.handle, func(format string, args ...any) { p.log.Debug().Msgf(format, args...) })
 	return p
 }
 
 // Start begins to read and to write. Close ends both.
 func (p *Peer) Start() {
-	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, p, jsonrpc2.SetLogger(quiet{}))
-	close(p.stream.started) // NewConn reads already: not before conn is there
-	p.watch.Go(p.out.run)   // ended by Close or a failed write
-	p.watch.Go(func() {     // ended by either end of the connection
+	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, nil, jsonrpc2.SetLogger(quiet{})) // it gets no requests
+	close(p.stream.started)                                                                     // NewConn reads already: not before conn is there
+	p.watch.Go(p.out.run)                                                                       // ended by Close or a failed write
+	p.watch.Go(func() {                                                                         // ended by either end of the connection
 		select {
 		case <-p.stream.ended:
 		case <-p.out.closed:
@@ -175,9 +175,8 @@ func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	return p.out.putWhenRoom(ctx, line)
 }
 
-// Handle takes a message from the library, on the reading goroutine.
-func (p *Peer) Handle(_ context.Context, _ *jsonrpc2.Conn, _ *jsonrpc2.Request) {
-	in := p.stream.current
+// handle takes a request or notification, on the reading goroutine.
+func (p *Peer) handle(in inbound) {
 	if in.id == nil {
 		p.notified(in)
 		return

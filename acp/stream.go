@@ -14,21 +14,21 @@ import (
 // library's own streams do not: bounded lines, an answer to what is no message
 // and then on with the next, ids and params byte for byte.
 //
-// The library decodes each message several times into generic values and can
-// not express every id. It is therefore handed small messages made here, with
-// an id of ours and without params; the real id and params stay in current.
-// Such a message always decodes, so that no half-decoded state is left behind
-// for the next one.
+// The library decodes each message several times into generic values, which is
+// most of the time that a short answer takes, and can not express every id.
+// Requests and notifications are therefore handed over right here. The library
+// correlates our calls with their answers: it gets a small message made here,
+// with the id alone, while what came back stays in the answer. Such a message
+// always decodes, so that no half-decoded state is left behind for the next one.
 type stream struct {
 	transport Transport
 	out       *outbox
 	logf      func(format string, args ...any)
 	started   chan struct{} // closed when there is a connection to hand messages to
 
-	// Of the reading goroutine alone.
-	first   bool
-	seq     uint64
-	current inbound
+	handle func(inbound) // called on the reading goroutine
+
+	first bool // of the reading goroutine alone
 
 	mu      sync.Mutex
 	calls   map[uint64]*answer
@@ -68,7 +68,7 @@ func (s *settled) wait() {
 	}
 }
 
-// inbound is the request or notification being handed over.
+// inbound is a request or notification. Params are valid while it is handled.
 type inbound struct {
 	id     json.RawMessage // nil for a notification
 	method string
@@ -80,21 +80,20 @@ type answer struct {
 	result, fault json.RawMessage
 }
 
-func newStream(t Transport, out *outbox, logf func(string, ...any)) *stream {
-	s := &stream{transport: t, out: out, logf: logf, first: true, calls: map[uint64]*answer{}, started: make(chan struct{}), ended: make(chan struct{})}
+func newStream(t Transport, out *outbox, handle func(inbound), logf func(string, ...any)) *stream {
+	s := &stream{transport: t, out: out, handle: handle, logf: logf, first: true, calls: map[uint64]*answer{}, started: make(chan struct{}), ended: make(chan struct{})}
 	s.idle.cond.L = &s.idle.mu
 	return s
 }
 
-// ReadObject reads lines until one is a message and decodes it into v, which is
-// the library's own type.
+// ReadObject reads lines, and handles what they ask, until one is the answer to
+// a call of ours. That it decodes into v, which is the library's own type.
 func (s *stream) ReadObject(v any) error {
 	<-s.started
-	s.current = inbound{}
-	if id, ok := s.nextRetired(); ok {
-		return decodeStub(responseStub(id), v)
-	}
 	for {
+		if id, ok := s.nextRetired(); ok {
+			return decodeStub(responseStub(id), v)
+		}
 		line, err := s.readLine()
 		if errors.Is(err, ErrLineTooLong) {
 			s.refuse(Errorf(CodeInvalidRequest, "the line is longer than %d bytes: nothing of it was read", MaxLine))
@@ -112,7 +111,11 @@ func (s *stream) ReadObject(v any) error {
 			s.refuse(fault)
 			continue
 		}
-		if stub := s.take(e); stub != nil {
+		if !e.isResponse() {
+			s.handle(inbound{id: bytes.Clone(e.id), method: unquote(e.method), params: e.params})
+			continue
+		}
+		if stub := s.takeResponse(e); stub != nil {
 			return decodeStub(stub, v)
 		}
 	}
@@ -160,20 +163,8 @@ func (s *stream) trim(line []byte) []byte {
 	return bytes.Trim(line, " \t\r")
 }
 
-// take keeps what the message holds and returns the stub for the library, or
-// nil for a response to nothing that was asked.
-func (s *stream) take(e envelope) []byte {
-	if e.isResponse() {
-		return s.takeResponse(e)
-	}
-	s.current = inbound{id: bytes.Clone(e.id), method: unquote(e.method), params: e.params}
-	if e.id == nil {
-		return []byte(`{"method":""}`)
-	}
-	s.seq++
-	return fmt.Appendf(nil, `{"id":%d,"method":""}`, s.seq)
-}
-
+// takeResponse keeps what came back and returns the stub for the library, or nil
+// for a response to nothing that was asked.
 func (s *stream) takeResponse(e envelope) []byte {
 	id, err := strconv.ParseUint(string(e.id), 10, 64)
 	s.mu.Lock()
