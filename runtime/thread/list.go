@@ -1,0 +1,173 @@
+package thread
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"golang.org/x/sys/unix"
+)
+
+// place is where a session stands in the list.
+type place struct {
+	id      string
+	changed int64 // ns since 1970
+	size    int64
+}
+
+// newestFirst orders by change; ids tell apart what changed at once.
+func newestFirst(a, b place) int {
+	if c := cmp.Compare(b.changed, a.changed); c != 0 {
+		return c
+	}
+	return cmp.Compare(b.id, a.id)
+}
+
+// List implements agent.Store. A session that changes while somebody pages moves
+// to the front and so may be missing from later pages, but none comes twice.
+// Sessions that can't be read are left out.
+func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string, error) {
+	after, err := parseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	ids, err := s.ids(cwd)
+	if err != nil {
+		return nil, "", err
+	}
+	places, err := s.places(ctx, ids)
+	if err != nil {
+		return nil, "", err
+	}
+	if cursor != "" {
+		places = places[sort.Search(len(places), func(i int) bool { return newestFirst(places[i], after) > 0 }):]
+	}
+	var page []Record
+	for i, p := range places {
+		if len(page) == pageSize {
+			return page, formatCursor(places[i-1]), nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		r, _, err := s.summary(p.id)
+		if err != nil || cwd != "" && !sameFolder(r.Cwd, cwd) {
+			continue
+		}
+		r.Updated = time.Unix(0, p.changed).UTC()
+		page = append(page, r)
+	}
+	return page, "", nil
+}
+
+// ids returns the sessions of a folder, or all.
+func (s *Store) ids(cwd string) ([]string, error) {
+	if err := s.look(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	if _, err := os.Lstat(s.folders); cwd == "" || err != nil {
+		names, err := readNames(s.dir)
+		ids := names[:0]
+		for _, name := range names {
+			if id, ok := logID(name); ok {
+				ids = append(ids, id)
+			}
+		}
+		return ids, err
+	}
+	ids, err := readNames(filepath.Join(s.folders, folderKey(folder(cwd))))
+	if clean := filepath.Clean(cwd); err == nil && clean != folder(cwd) {
+		// Made while the folder, or a link on the way, was not there.
+		var more []string
+		more, err = readNames(filepath.Join(s.folders, folderKey(clean)))
+		ids = append(ids, more...)
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return !validID(id) }), err
+}
+
+// logID is the id of the thread with this file name.
+func logID(name string) (string, bool) {
+	id, ok := strings.CutSuffix(name, logExt)
+	return id, ok && validID(id)
+}
+
+// readNames returns the names in a folder; in one that is not there are none.
+func readNames(dir string) ([]string, error) {
+	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	defer func() { _ = d.Close() }()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	return names, nil
+}
+
+// places looks at the threads of sessions, newest first. Markers whose session
+// is gone drop out here.
+func (s *Store) places(ctx context.Context, ids []string) ([]place, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	defer func() { _ = d.Close() }()
+	fd := int(d.Fd())
+	// In the order of ids, which is that of making: so the disk is read forward.
+	slices.Sort(ids)
+	places := make([]place, 0, len(ids))
+	for i, id := range ids {
+		if i%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var st unix.Stat_t
+		if unix.Fstatat(fd, id+logExt, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		places = append(places, place{id, st.Mtim.Nano(), st.Size})
+	}
+	slices.SortFunc(places, newestFirst)
+	return places, nil
+}
+
+// A cursor names the last session of a page.
+func formatCursor(p place) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.changed, 10) + " " + p.id))
+}
+
+func parseCursor(cursor string) (place, error) {
+	if cursor == "" {
+		return place{}, nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	changed, id, ok := strings.Cut(string(raw), " ")
+	n, nerr := strconv.ParseInt(changed, 10, 64)
+	if err != nil || !ok || nerr != nil || !validID(id) {
+		return place{}, fmt.Errorf("%w: %.60q", agent.ErrBadCursor, cursor)
+	}
+	return place{id: id, changed: n}, nil
+}

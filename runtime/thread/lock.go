@@ -1,0 +1,152 @@
+package thread
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"golang.org/x/sys/unix"
+)
+
+// Lock implements agent.Store. The lock is the kernel's (flock) and ends with
+// the process, however it ends. What a crash cut in the thread is cut off.
+func (s *Store) Lock(ctx context.Context, id string) (func(), error) {
+	l, err := s.acquire(id)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(l)
+	if _, err := os.Lstat(s.locks); errors.Is(err, fs.ErrNotExist) {
+		if err := s.prepare(); err != nil {
+			return nil, err
+		}
+	}
+	release, err := s.lock(ctx, id, s.lockWait)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.mend(ctx); err != nil {
+		release()
+		if errors.Is(err, agent.ErrUnknownSession) {
+			s.drop(l)
+		}
+		return nil, err
+	}
+	return release, nil
+}
+
+func (l *logFile) mend(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := flock(ctx, l.f, unix.LOCK_EX, l.store.lockWait); err != nil {
+		return fmt.Errorf("writing to the session %s: %w", l.id, err)
+	}
+	defer unlock(l.f)
+	_, err := l.settle()
+	return err
+}
+
+// lock takes a session's lock, whatever its thread is like. Each call opens the
+// file anew, so that turns of one process exclude each other too.
+func (s *Store) lock(ctx context.Context, id string, wait time.Duration) (func(), error) {
+	path := filepath.Join(s.locks, id)
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("locking the session %s: %w", id, err)
+		}
+		err = flock(ctx, f, unix.LOCK_EX, wait)
+		if errors.Is(err, errHeld) {
+			err = &agent.SessionHeldError{PID: holder(f)}
+		} else if err != nil {
+			err = fmt.Errorf("locking the session %s: %w", id, err)
+		}
+		if err != nil {
+			_ = f.Close()
+			return nil, err
+		}
+		// A lock file whose session was removed meanwhile excludes nobody.
+		if (&logFile{f: f}).removed() {
+			_ = f.Close()
+			continue
+		}
+		setHolder(f, os.Getpid())
+		return sync.OnceFunc(func() {
+			setHolder(f, 0)
+			// A child between fork and exec may have the file too, so closing it
+			// would not be enough.
+			unlock(f)
+			_ = f.Close()
+		}), nil
+	}
+}
+
+// The holder's pid always has the same length, so that writing it does not
+// change the file's size.
+const holderLen = 11
+
+// setHolder says who has the lock; without it the lock is as good, only less
+// well explained.
+func setHolder(f *os.File, pid int) {
+	_, _ = f.WriteAt(fmt.Appendf(make([]byte, 0, holderLen), "%-*d\n", holderLen-1, pid), 0)
+}
+
+// holder is the pid of who has the lock, 0 if it can't be said.
+func holder(f *os.File) int {
+	raw := make([]byte, holderLen)
+	n, _ := f.ReadAt(raw, 0)
+	pid, _ := strconv.Atoi(string(bytes.TrimSpace(raw[:n])))
+	return max(pid, 0)
+}
+
+var errHeld = errors.New("another process holds it")
+
+// pollLock is how often a lock that is held is tried again. A flock that blocks
+// can't be ended with its context: its goroutine would stay, and take the lock
+// long after anybody wanted it.
+const pollLock = 5 * time.Millisecond
+
+// flock takes a lock on an open file. It waits for others as long as wait and
+// ctx allow, and then returns errHeld, or the context's cause.
+func flock(ctx context.Context, f *os.File, how int, wait time.Duration) error {
+	err := tryFlock(f, how)
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return err
+	}
+	end := time.NewTimer(wait)
+	defer end.Stop()
+	again := time.NewTicker(pollLock)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-end.C:
+			return errHeld
+		case <-again.C:
+			if err := tryFlock(f, how); !errors.Is(err, unix.EWOULDBLOCK) {
+				return err
+			}
+		}
+	}
+}
+
+func tryFlock(f *os.File, how int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -1,0 +1,249 @@
+package thread
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp/agent"
+)
+
+// Memory keeps sessions as long as itself, for tests and for agents that are not
+// to leave anything behind. It behaves as Store does.
+type Memory struct {
+	lockWait time.Duration
+	max      int64
+
+	mu       sync.Mutex
+	sessions map[string]*memSession
+}
+
+type memSession struct {
+	record Record
+	lines  [][]byte // encoded, so that nobody shares memory with what is kept
+	size   int64
+	lock   chan struct{}
+}
+
+var _ agent.Store = (*Memory)(nil)
+
+// Mem returns an empty store in memory.
+func Mem() *Memory {
+	return &Memory{lockWait: 2 * time.Second, max: MaxSession, sessions: map[string]*memSession{}}
+}
+
+// Create implements agent.Store.
+func (m *Memory) Create(_ context.Context, r Record) error {
+	if !validID(r.ID) {
+		return fmt.Errorf("session %q: %w", r.ID, errBadID)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sessions[r.ID] != nil {
+		return fmt.Errorf("session %s: %w", r.ID, errExists)
+	}
+	r.Updated = latest(r.Created, r.Updated)
+	m.sessions[r.ID] = &memSession{record: clone(r), lock: make(chan struct{}, 1)}
+	return nil
+}
+
+// Get implements agent.Store.
+func (m *Memory) Get(_ context.Context, id string) (Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.find(id)
+	if err != nil {
+		return Record{}, err
+	}
+	return clone(s.record), nil
+}
+
+func (m *Memory) find(id string) (*memSession, error) {
+	s := m.sessions[id]
+	if s == nil {
+		return nil, fmt.Errorf("%w: %s", agent.ErrUnknownSession, id)
+	}
+	return s, nil
+}
+
+// clone shares nothing with r, and has what a trip to disk and back leaves.
+func clone(r Record) Record {
+	raw, err := json.Marshal(r)
+	var out Record
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return r
+	}
+	out.Updated = r.Updated.UTC()
+	return out
+}
+
+// Update implements agent.Store.
+func (m *Memory) Update(_ context.Context, r Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.find(r.ID)
+	if err != nil {
+		return err
+	}
+	r.Updated = latest(s.record.Updated, r.Updated)
+	s.record = clone(r)
+	return nil
+}
+
+// Lock implements agent.Store.
+func (m *Memory) Lock(ctx context.Context, id string) (func(), error) {
+	m.mu.Lock()
+	s, err := m.find(id)
+	m.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.take(ctx, m.lockWait); err != nil {
+		return nil, lockError(id, err)
+	}
+	release := sync.OnceFunc(func() { <-s.lock })
+	if _, err := m.Get(ctx, id); err != nil { // removed meanwhile
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+func (s *memSession) take(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case s.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return errHeld
+	}
+}
+
+func lockError(id string, err error) error {
+	if errors.Is(err, errHeld) {
+		return &agent.SessionHeldError{PID: os.Getpid()}
+	}
+	return fmt.Errorf("locking the session %s: %w", id, err)
+}
+
+// Append implements agent.Store.
+func (m *Memory) Append(_ context.Context, id string, _ bool, events ...Event) error {
+	l := &logFile{id: id}
+	l.enc = json.NewEncoder(&l.buf)
+	l.enc.SetEscapeHTML(false)
+	last, onlyOutput, err := l.encode(events)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.find(id)
+	if err != nil {
+		return err
+	}
+	room := m.max - s.size
+	if onlyOutput {
+		room -= m.max / 16
+	}
+	if int64(l.buf.Len()) > room {
+		return fmt.Errorf("%w: it has %d bytes; start a new session to go on with a kept one", ErrFull, s.size)
+	}
+	s.size += int64(l.buf.Len())
+	for line := range bytes.Lines(l.buf.Bytes()) {
+		s.lines = append(s.lines, line)
+	}
+	s.record.Updated = latest(s.record.Updated, last).UTC()
+	return nil
+}
+
+// Read implements agent.Store. Positions count events.
+func (m *Memory) Read(ctx context.Context, id string, from int64, f func(Event) error) (int64, error) {
+	m.mu.Lock()
+	s, err := m.find(id)
+	var lines [][]byte
+	if err == nil {
+		lines = s.lines[:len(s.lines):len(s.lines)]
+	}
+	m.mu.Unlock()
+	if err != nil {
+		return from, err
+	}
+	if from < 0 || from > int64(len(lines)) {
+		return from, fmt.Errorf("%w: it has %d events, and %d is none of them", agent.ErrUnreadableSession, len(lines), from)
+	}
+	for _, line := range lines[from:] {
+		if err := ctx.Err(); err != nil {
+			return from, err
+		}
+		var e Event
+		if err := decodeEvent(line, &e); err != nil {
+			return from, fmt.Errorf("%w: event %d: %w", agent.ErrUnreadableSession, from, err)
+		}
+		if err := f(e); err != nil {
+			return from, err
+		}
+		from++
+	}
+	return from, nil
+}
+
+// List implements agent.Store.
+func (m *Memory) List(_ context.Context, cwd, cursor string) ([]Record, string, error) {
+	after, err := parseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var places []place
+	for id, s := range m.sessions {
+		if cwd == "" || sameFolder(s.record.Cwd, cwd) {
+			places = append(places, place{id: id, changed: s.record.Updated.UnixNano()})
+		}
+	}
+	slices.SortFunc(places, newestFirst)
+	if cursor != "" {
+		places = places[sort.Search(len(places), func(i int) bool { return newestFirst(places[i], after) > 0 }):]
+	}
+	next := ""
+	if len(places) > pageSize {
+		places = places[:pageSize]
+		next = formatCursor(places[pageSize-1])
+	}
+	var page []Record
+	for _, p := range places {
+		page = append(page, clone(m.sessions[p.id].record))
+	}
+	return page, next, nil
+}
+
+// Delete implements agent.Store.
+func (m *Memory) Delete(ctx context.Context, id string) error {
+	m.mu.Lock()
+	s := m.sessions[id]
+	m.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	if err := s.take(ctx, m.lockWait); err != nil {
+		return fmt.Errorf("removing the session %s: %w", id, lockError(id, err))
+	}
+	m.mu.Lock()
+	delete(m.sessions, id)
+	m.mu.Unlock()
+	<-s.lock
+	return nil
+}

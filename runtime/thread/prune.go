@@ -1,0 +1,170 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp/agent"
+)
+
+// PruneOptions says which sessions go. A limit of 0 is none; a session goes when
+// any limit says so.
+type PruneOptions struct {
+	OlderThan time.Duration // since its last change
+	Keep      int           // the newest so many stay
+	MaxBytes  int64         // the newest whose threads have together so many bytes stay
+	Now       time.Time     // zero: the time of the call
+
+	// Protect, if set, says which sessions stay in any case, as those with a
+	// waiting run.
+	Protect func(id string) bool
+	// Removed, if set, is called for each session that is gone, to remove what
+	// others keep of it, as the logs of its turns. Its error ends Prune.
+	Removed func(id string) error
+}
+
+// Prune removes sessions, oldest first, and returns their ids. Sessions whose
+// turn runs stay, and so do those that can't be read or are of a newer version:
+// they count, but what is in them is not known. What crashes left of sessions
+// that are not there is swept up.
+func (s *Store) Prune(ctx context.Context, o PruneOptions) (removed []string, err error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	ids, err := s.ids("")
+	if err != nil || ids == nil {
+		return nil, err
+	}
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	places, err := s.places(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range o.excess(places) {
+		if err := ctx.Err(); err != nil {
+			return removed, err
+		}
+		gone, err := s.prune(ctx, p, o)
+		if gone {
+			removed = append(removed, p.id)
+		}
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, s.sweep(o.Now)
+}
+
+// excess are the places beyond the limits, oldest first.
+func (o PruneOptions) excess(places []place) []place {
+	var out []place
+	var bytes int64
+	for i, p := range places {
+		bytes += p.size
+		old := o.OlderThan > 0 && o.Now.Sub(time.Unix(0, p.changed)) > o.OlderThan
+		if old || o.Keep > 0 && i >= o.Keep || o.MaxBytes > 0 && bytes > o.MaxBytes {
+			out = append(out, p)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, err error) {
+	if o.Protect != nil && o.Protect(p.id) {
+		return false, nil
+	}
+	release, err := s.lock(ctx, p.id, 0)
+	var held *agent.SessionHeldError
+	if errors.As(err, &held) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	// Somebody may have gone on with it since it was listed.
+	now, err := s.places(ctx, []string{p.id})
+	if err != nil || len(now) == 0 || now[0] != p {
+		return false, err
+	}
+	if _, err := s.Get(ctx, p.id); err != nil {
+		return false, nil
+	}
+	if err := s.remove(p.id); err != nil {
+		return false, err
+	}
+	if o.Removed != nil {
+		if err := o.Removed(p.id); err != nil {
+			return true, fmt.Errorf("removing what belongs to the session %s: %w", p.id, err)
+		}
+	}
+	return true, nil
+}
+
+// sweepAfter is how long the rest of a crash stays: what is younger may belong
+// to a session that is being made.
+const sweepAfter = time.Hour
+
+// sweep removes what belongs to no session.
+func (s *Store) sweep(now time.Time) error {
+	// Of an index that was not finished.
+	names, err := readNames(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(s.dir, name)
+		if !strings.HasPrefix(name, ".folders-") || !strings.HasSuffix(name, tempExt) {
+			continue
+		}
+		if st, err := os.Lstat(path); err == nil && now.Sub(st.ModTime()) >= sweepAfter {
+			_ = os.RemoveAll(path)
+		}
+	}
+	dirs := []string{s.records, s.locks}
+	keys, err := readNames(s.folders)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		dirs = append(dirs, filepath.Join(s.folders, key))
+	}
+	for _, dir := range dirs {
+		names, err := readNames(dir)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			s.sweepOne(filepath.Join(dir, name), now)
+		}
+	}
+	return nil
+}
+
+func (s *Store) sweepOne(path string, now time.Time) {
+	st, err := os.Lstat(path)
+	if err != nil || !st.Mode().IsRegular() || now.Sub(st.ModTime()) < sweepAfter {
+		return
+	}
+	id := filepath.Base(path)
+	if filepath.Dir(path) == s.records {
+		id = strings.TrimSuffix(id, ".json")
+	}
+	// Temporary files start with a dot, which no id does.
+	if validID(id) {
+		if _, err := os.Lstat(s.path(id)); !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+	_ = os.Remove(path)
+}
