@@ -25,12 +25,13 @@ func (s *Store) Lock(ctx context.Context, id string) (func(), error) {
 		return nil, err
 	}
 	defer s.release(l)
-	if _, err := os.Lstat(s.locks); errors.Is(err, fs.ErrNotExist) {
+	release, err := s.lock(ctx, id, s.lockWait)
+	if errors.Is(err, fs.ErrNotExist) { // the thread was brought here without the folders
 		if err := s.prepare(); err != nil {
 			return nil, err
 		}
+		release, err = s.lock(ctx, id, s.lockWait)
 	}
-	release, err := s.lock(ctx, id, s.lockWait)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +80,10 @@ func (s *Store) lock(ctx context.Context, id string, wait time.Duration) (func()
 			_ = f.Close()
 			continue
 		}
-		setHolder(f, os.Getpid())
+		if pid := os.Getpid(); holder(f) != pid {
+			setHolder(f, pid)
+		}
 		return sync.OnceFunc(func() {
-			setHolder(f, 0)
 			// A child between fork and exec may have the file too, so closing it
 			// would not be enough.
 			unlock(f)
@@ -90,8 +92,9 @@ func (s *Store) lock(ctx context.Context, id string, wait time.Duration) (func()
 	}
 }
 
-// The holder's pid always has the same length, so that writing it does not
-// change the file's size.
+// The holder's pid stays in the file afterwards: it is only asked for while the
+// lock is held. It always has the same length, so that none leaves a part of
+// another.
 const holderLen = 11
 
 // setHolder says who has the lock; without it the lock is as good, only less

@@ -196,10 +196,17 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 	if err := l.write(l.buf.Bytes()); err != nil {
 		return err
 	}
-	// Failing that, the time of the write stands, which is about the same.
-	_ = touch(l.path, latest(before, last))
+	// The write has set the thread's time of change to now, which most often is
+	// the event's time too.
+	if t := latest(before, last); time.Since(t).Abs() > touchFrom {
+		_ = touch(l.path, t)
+	}
 	return nil
 }
+
+// touchFrom is how far the time of the last event may be from that of its write
+// before the thread gets it as its time of change.
+const touchFrom = 50 * time.Millisecond
 
 // encode puts the events' lines into the buffer. Time is the last event's.
 func (l *logFile) encode(events []Event) (last time.Time, onlyOutput bool, err error) {
