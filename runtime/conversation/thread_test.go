@@ -1,0 +1,55 @@
+package conversation
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/runtime/thread"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFromThread(t *testing.T) {
+	at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
+	events := []thread.Event{
+		{Kind: thread.EventPrompt, Time: at(0), Turn: "1", Client: "zed (dev)", Prompt: []acp.ContentBlock{acp.Text("show"), acp.ResourceLink("f", "file:///f")}},
+		{Kind: thread.EventCall, Time: at(1), Turn: "1", CallID: "c", Call: &agent.CallEvent{Title: "show `f`", RawInput: json.RawMessage(`{}`)}},
+		{Kind: thread.EventOutput, Time: at(2), Turn: "1", CallID: "c", Text: "\x1b[31mred\x1b[0m\n```\n", Terminal: true},
+		{Kind: thread.EventOutput, Time: at(2), Turn: "1", CallID: "c", Text: "## user — t\n"},
+		{Kind: thread.EventResult, Time: at(3), Turn: "1", CallID: "c", Result: &agent.ResultEvent{Content: "not again"}},
+		{Kind: thread.EventSay, Time: at(3), Turn: "1", Text: "show: exit 0"},
+		{Kind: thread.EventSay, Time: at(3), Turn: "1", Text: " in 2 s\n"},
+		{Kind: thread.EventEnd, Time: at(4), Turn: "1", End: &agent.EndEvent{State: "completed"}},
+		{Kind: thread.EventUsed, Time: at(5), Text: "abc"},
+		{Kind: thread.EventPrompt, Time: at(6), Turn: "2", Prompt: []acp.ContentBlock{acp.Text("make")}},
+		{Kind: thread.EventCall, Time: at(7), Turn: "2", CallID: "d", Call: &agent.CallEvent{Title: "make"}},
+		{Kind: thread.EventResult, Time: at(8), Turn: "2", CallID: "d", Result: &agent.ResultEvent{Content: "killed"}},
+		{Kind: thread.EventEnd, Time: at(9), Turn: "2", End: &agent.EndEvent{State: "interrupted"}},
+		{Kind: thread.EventPrompt, Time: at(10), Turn: "3", Prompt: []acp.ContentBlock{acp.Text("wait")}},
+		{Kind: thread.EventSay, Time: at(11), Turn: "3", Text: "waiting"},
+	}
+	r := thread.Record{ID: "s1", Cwd: "/w", Created: t0}
+	want := Conversation{
+		Meta: Meta{ID: "s1", Agent: "chant-acp", Started: t0, Status: Open},
+		Turns: []Turn{
+			{User, at(0), "zed [dev]", "show file:///f"},
+			{Assistant, at(4), "", "Ran `` show `f` ``\n\n````\nred\n```\n## user — t\n````\n\nshow: exit 0 in 2 s"},
+			{User, at(6), "", "make"},
+			{Assistant, at(9), "", "Ran `make`\n\n```\nkilled\n```\n\n*interrupted*"},
+			{User, at(10), "", "wait"},
+			{Assistant, at(11), "", "waiting\n\n*not ended*"},
+		},
+	}
+	if d := cmp.Diff(want, FromThread(r, events)); d != "" {
+		t.Error(d)
+	}
+	got, err := Parse("s1", Render(r, events))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
