@@ -11,10 +11,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"golang.org/x/sys/unix"
@@ -97,6 +99,9 @@ func beFull(s *Store, id, limit string) error {
 	}
 	if err := s.Append(ctx, id, false, say(2)); !errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("appending to a full disk: %v", err)
+	}
+	if raw, err := os.ReadFile(s.path(id)); err != nil || !strings.HasSuffix(string(raw), "}\n") {
+		return fmt.Errorf("a part of a line was left: %.300q %v", raw, err)
 	}
 	if err := syscall.Setrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
 		return err
@@ -199,6 +204,9 @@ func TestRemovedByAnotherProcess(t *testing.T) {
 	if err := b.Delete(t.Context(), "s1"); err != nil {
 		t.Fatal(err)
 	}
+	if err := a.Append(t.Context(), "s1", false, say(2)); !errors.Is(err, agent.ErrUnknownSession) {
+		t.Errorf("appending to what is gone: %v", err)
+	}
 	unknown(t, a, "s1")
 	if entries := leftovers(t, a); len(entries) != 0 {
 		t.Errorf("left on disk: %v", entries)
@@ -207,6 +215,55 @@ func TestRemovedByAnotherProcess(t *testing.T) {
 	if _, err := a.Get(t.Context(), "s1"); err != nil {
 		t.Error(err)
 	}
+}
+
+// Who waits for the lock of a session that is removed meanwhile must not hold
+// one that nobody else would meet.
+func TestLockOfRemoved(t *testing.T) {
+	s := newStore(t)
+	create(t, s, "s1")
+	release, err := s.lock(t.Context(), "s1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(s.locks, "s1")
+	got := make(chan func(), 1)
+	go func() {
+		release, err := s.lock(t.Context(), "s1", time.Minute)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- release
+	}()
+	for opened(t, path) < 2 {
+		runtime.Gosched()
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	second := <-got
+	defer second()
+	var held *agent.SessionHeldError
+	if _, err := s.lock(t.Context(), "s1", 0); !errors.As(err, &held) {
+		t.Errorf("two hold the lock: %v", err)
+	}
+}
+
+// opened is how many of this process's descriptors are of a file.
+func opened(t *testing.T, path string) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc:", err)
+	}
+	n := 0
+	for _, fd := range fds {
+		if to, err := os.Readlink(filepath.Join("/proc/self/fd", fd.Name())); err == nil && to == path {
+			n++
+		}
+	}
+	return n
 }
 
 // leftovers are the files below a store's folder.

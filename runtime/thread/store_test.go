@@ -397,6 +397,21 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// A session that somebody goes on with while others are pruned stays.
+func TestPruneMeetsTurn(t *testing.T) {
+	s := newStore(t)
+	create(t, s, "s1")
+	removed, err := s.Prune(t.Context(), PruneOptions{OlderThan: time.Hour, Protect: func(id string) bool {
+		if err := s.Append(t.Context(), id, false, say(1)); err != nil {
+			t.Error(err)
+		}
+		return false
+	}})
+	if err != nil || len(removed) != 0 {
+		t.Errorf("removed %v (%v)", removed, err)
+	}
+}
+
 func TestPruneSweeps(t *testing.T) {
 	s := newStore(t)
 	create(t, s, "x.tmp")
