@@ -94,14 +94,6 @@ func readAll(t testing.TB, s agent.Store, id string, from int64) ([]Event, int64
 	return got, next
 }
 
-func ids(rs []Record) []string {
-	var out []string
-	for _, r := range rs {
-		out = append(out, r.ID)
-	}
-	return out
-}
-
 func contractRecords(t *testing.T, s agent.Store) {
 	ctx := t.Context()
 	r := record("s1")

@@ -56,7 +56,7 @@ const (
 
 	maxRecord = 1 << 20 // of a record's file
 	maxHeader = 1 << 16 // of a thread's first line
-	pageSize  = 100     // sessions in a page of List
+	pageSize  = 50      // sessions in a page of List
 )
 
 // Errors of Append beside those of agent.Store. Nothing was written.
