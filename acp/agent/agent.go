@@ -8,6 +8,8 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +41,11 @@ const (
 type Options struct {
 	// Version is told to clients.
 	Version string
+	// Store keeps sessions beyond the process; nil: they end with it.
+	Store Store
+	// TurnEnded, where set, is called after each turn of a kept session with the
+	// turn's events, once it is answered. Leaving waits for it.
+	TurnEnded func(s SessionRecord, turn []Event)
 	// Open makes the host of a session in cwd, an absolute path of a directory
 	// that exists. Required.
 	Open func(cwd string) host.Host
@@ -111,11 +118,15 @@ type conn struct {
 	origin Origin
 	turns  sync.WaitGroup
 	idle   idle
+	// instance begins the ids of this connection's turns.
+	instance string
 
 	// Of the reading goroutine alone.
 	initialized bool
 	client      clientTraits
-	terminal    bool // the client shows _meta.terminal_output
+	clientName  string
+	count       uint64 // turns so far
+	terminal    bool   // the client shows _meta.terminal_output
 
 	mu       sync.Mutex
 	leaving  bool
@@ -124,7 +135,7 @@ type conn struct {
 }
 
 func newConn(a *Agent, origin Origin) *conn {
-	return &conn{agent: a, origin: origin, sessions: map[string]*session{}, open: map[*turn]bool{}, idle: newIdle(a.o.ExitIdle)}
+	return &conn{agent: a, origin: origin, instance: newID(), sessions: map[string]*session{}, open: map[*turn]bool{}, idle: newIdle(a.o.ExitIdle)}
 }
 
 // leave ends the connection in order: no new turns, the open ones ended, what
@@ -160,8 +171,9 @@ func (c *conn) leave() error {
 // giveUp answers the turns that have not ended.
 func (c *conn) giveUp() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for t := range c.open {
+	open := slices.Collect(maps.Keys(c.open))
+	c.mu.Unlock()
+	for _, t := range open {
 		t.giveUp()
 	}
 }

@@ -21,6 +21,8 @@ type entry struct {
 	ran   bool
 	at    time.Time
 	took  time.Duration
+	// client is who prompted, by clientInfo.name.
+	client string
 }
 
 // remember adds an entry; the caller holds the session's lock.
@@ -36,25 +38,28 @@ func (s *session) remember(e entry) {
 func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 	switch inv.Name {
 	case "help":
-		return t.answer(fenced(allow.Registry.Help(inv.Args)))
+		return t.tellText(fenced(allow.Registry.Help(inv.Args)))
 	case "explain":
 		text, err := allow.Registry.Explain(inv.Args, t.parseOptions())
 		if err != nil {
-			return t.answer(refusalText(err))
+			return t.tellText(refusalText(err))
 		}
-		return t.answer(fenced(text))
+		return t.tellText(fenced(text))
 	case "history":
-		return t.answer(t.session.historyText(count(inv.Args, 20)))
+		return t.aside(func() end {
+			t.session.catchUp(t.ctx)
+			return t.tellText(t.session.historyText(count(inv.Args, 20)))
+		})
 	case "again":
-		return t.again(allow, count(inv.Args, 1))
+		return t.later(func() end { return t.again(allow, count(inv.Args, 1)) })
 	case "confirm":
-		return t.confirm(allow, inv.Args[0])
+		return t.later(func() end { return t.confirm(allow, inv.Args[0]) })
 	}
 	return t.refuse(fmt.Errorf("%s is not part of this version", code(inv.Name)))
 }
 
-// answer ends a turn that only said something.
-func (t *turn) answer(text string) end {
+// tellText ends a turn that only said something.
+func (t *turn) tellText(text string) end {
 	t.close(text)
 	return end{reason: acp.StopEndTurn, state: stateCompleted}
 }
@@ -72,6 +77,7 @@ func count(args []string, otherwise int) int {
 // again runs the nth last command line once more, confirmed anew where it has
 // to be.
 func (t *turn) again(allow host.AllowList, n int) end {
+	t.session.catchUp(t.ctx)
 	line, ok := t.session.nthLast(n)
 	if !ok {
 		return t.refuse(fmt.Errorf("there is no command to run again: %s shows what was run in this session", code("history")))
@@ -84,7 +90,7 @@ func (t *turn) again(allow host.AllowList, n int) end {
 	if err != nil {
 		return t.refuse(err)
 	}
-	return t.later(func() end { return t.command(inv) })
+	return t.command(inv)
 }
 
 func (s *session) nthLast(n int) (string, bool) {
@@ -111,7 +117,7 @@ func (s *session) historyText(n int) string {
 		if e.ran {
 			took = span(e.took)
 		}
-		fmt.Fprintf(&b, "%4d  %s  %-11s  %8s  %s\n", len(s.history)-i, e.at.Format("2006-01-02 15:04:05"), e.state, took, cut(e.line, titleRunes))
+		fmt.Fprintf(&b, "%4d  %s  %-11s  %8s  %-12s  %s\n", len(s.history)-i, e.at.Local().Format("2006-01-02 15:04:05"), e.state, took, cut(e.client, 12), cut(e.line, titleRunes))
 	}
 	return fenced(b.String())
 }

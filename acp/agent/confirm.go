@@ -61,7 +61,8 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("%s was not run: %s", code(inv.Line), why))
 	}
-	key := t.session.keep(inv)
+	key, p := t.session.keep(inv)
+	t.keep(Event{Kind: EventCode, Code: &CodeEvent{Code: key, Words: p.words, Environment: p.env, Digest: p.digest, Until: p.until.UTC()}})
 	t.close(fmt.Sprintf("%s%s has to be confirmed. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
 		protectedMark(inv), code(cutBytes(inv.Line, fieldBytes)), describe(inv), limit(confirmFor), fenced("confirm "+key)))
 	return end{
@@ -71,7 +72,7 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 }
 
 // keep stores a command under a new code.
-func (s *session) keep(inv *command.Invocation) string {
+func (s *session) keep(inv *command.Invocation) (string, pendingConfirm) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := ""
@@ -87,8 +88,9 @@ func (s *session) keep(inv *command.Invocation) string {
 	}
 	key := newCode()
 	s.guesses = 0
-	s.pending[key] = pendingConfirm{words: inv.Words, env: s.env, digest: inv.Digest(), until: time.Now().Add(confirmFor)}
-	return key
+	p := pendingConfirm{words: inv.Words, env: s.env, digest: inv.Digest(), until: time.Now().Add(confirmFor)}
+	s.pending[key] = p
+	return key, p
 }
 
 func newCode() string {
@@ -123,7 +125,11 @@ func (t *turn) confirm(allow host.AllowList, key string) end {
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("nothing was confirmed: %s", strings.TrimPrefix(why, "it has to be confirmed by a person, and ")))
 	}
-	p, err := t.session.take(strings.ToLower(key))
+	t.session.catchUp(t.ctx)
+	key = strings.ToLower(key)
+	p, err := t.session.take(key)
+	t.keep(Event{Kind: EventUsed, Text: key})
+	t.flush() // it is used up before anything is done with it
 	if err != nil {
 		return t.refuse(err)
 	}
@@ -134,7 +140,7 @@ func (t *turn) confirm(allow host.AllowList, key string) end {
 	if inv.Digest() != p.digest {
 		return t.refuse(fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(inv.Line)))
 	}
-	return t.later(func() end { return newExecution(t, inv).queued() })
+	return newExecution(t, inv).queued()
 }
 
 // Options of a permission request. One a kind: clients key them by kind.

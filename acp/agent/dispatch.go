@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -35,6 +36,10 @@ func (c *conn) dispatch(r *acp.Request) error {
 		return c.newSession(r)
 	case acp.MethodSessionClose:
 		return c.closeSession(r)
+	case acp.MethodSessionLoad, acp.MethodSessionResume, acp.MethodSessionList, acp.MethodSessionDelete:
+		if c.agent.o.Store != nil {
+			return c.stored(r)
+		}
 	case acp.MethodSessionSetConfigOption:
 		return c.setConfigOption(r)
 	case acp.MethodSessionPrompt:
@@ -64,19 +69,17 @@ func (c *conn) initialize(r *acp.Request) error {
 	if err := r.Decode(&req); err != nil {
 		return err
 	}
-	c.client, c.terminal = clientTraits{}, false
+	c.client, c.clientName, c.terminal = clientTraits{}, "", false
 	if req.ClientInfo != nil {
-		c.client = knownClient(req.ClientInfo.Name)
+		c.client, c.clientName = knownClient(req.ClientInfo.Name), cutBytes(req.ClientInfo.Name, titleRunes)
 	}
 	c.terminal, _ = req.ClientCapabilities.Meta["terminal_output"].(bool)
 	c.initialized = true
 	r.Reply(acp.InitializeResponse{
-		ProtocolVersion: acp.ProtocolVersion,
-		AgentCapabilities: acp.AgentCapabilities{
-			SessionCapabilities: &acp.SessionCapabilities{Close: &struct{}{}},
-		},
-		AuthMethods: []acp.AuthMethod{},
-		AgentInfo:   &acp.Implementation{Name: "chant-acp", Title: "chant", Version: c.agent.o.Version},
+		ProtocolVersion:   acp.ProtocolVersion,
+		AgentCapabilities: c.agent.capabilities(),
+		AuthMethods:       []acp.AuthMethod{},
+		AgentInfo:         &acp.Implementation{Name: "chant-acp", Title: "chant", Version: c.agent.o.Version},
 	})
 	return nil
 }
@@ -94,6 +97,11 @@ func (c *conn) newSession(r *acp.Request) error {
 		return fmt.Errorf("making a session id: %w", err)
 	}
 	s := newSession(c, "sess_"+id.String(), filepath.Clean(req.Cwd))
+	if store := c.agent.o.Store; store != nil {
+		if err := store.Create(context.Background(), s.record()); err != nil {
+			s.notKept(err)
+		}
+	}
 	c.mu.Lock()
 	c.sessions[s.id] = s
 	c.mu.Unlock()
@@ -165,6 +173,7 @@ func (c *conn) setConfigOption(r *acp.Request) error {
 	if err := s.setOption(req.ConfigID, req.Value); err != nil {
 		return acp.Errorf(acp.CodeInvalidParams, "%w", err)
 	}
+	s.update()
 	r.Reply(acp.SetConfigOptionResponse{ConfigOptions: s.configOptions()})
 	return nil
 }
@@ -200,6 +209,19 @@ func (c *conn) prompt(r *acp.Request) error {
 	// processor: the turn gets it first.
 	defer runtime.Gosched()
 	return nil
+}
+
+// aside does what must not hold up the reader; leave waits for it.
+func (c *conn) aside(f func()) {
+	c.mu.Lock()
+	leaving := c.leaving
+	if !leaving {
+		c.turns.Go(f)
+	}
+	c.mu.Unlock()
+	if leaving {
+		f()
+	}
 }
 
 // forget is the end of a turn's goroutine.

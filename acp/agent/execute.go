@@ -187,7 +187,7 @@ func (x *execution) crash() {
 		x.shaper.Abandon()
 		x.shaper.Wait()
 		for _, piece := range x.shaper.Finish() {
-			x.turn.session.notify(x.turn.tail, x.outputUpdate(piece))
+			x.show(piece)
 		}
 	}
 	x.fail("this agent failed")
@@ -209,7 +209,7 @@ func (x *execution) newShaper() {
 	cfg := shaperConfig{
 		Plain: output == outputPlain, Full: output == outputFull, Quiet: output == outputQuiet,
 		LogPath: x.logPath,
-		Emit:    func(text string) error { return t.conn.Update(ctx, t.session.id, x.outputUpdate(text)) },
+		Emit:    func(text string) error { return t.stream(ctx, x.outputEvent(text), x.outputUpdate(text)) },
 	}
 	if t.terminal {
 		cfg.Mode = shapeTerminal
@@ -224,17 +224,46 @@ func (x *execution) outputUpdate(text string) acp.SessionUpdate {
 	if !x.turn.terminal {
 		return acp.AgentMessageChunk{Content: acp.Text(text)}
 	}
+	return terminalOutput(x.id, text)
+}
+
+func (x *execution) outputEvent(text string) Event {
+	return Event{Kind: EventOutput, CallID: x.id, Text: text, Terminal: x.turn.terminal}
+}
+
+// show adds a piece of output to what is sent with the response.
+func (x *execution) show(text string) {
+	x.turn.keep(x.outputEvent(text))
+	x.turn.session.notify(x.turn.tail, x.outputUpdate(text))
+}
+
+// Updates of a terminal that the client shows; its id is the tool call's.
+
+func terminalOutput(id, data string) acp.ToolCallUpdate {
 	return acp.ToolCallUpdate{
-		ToolCallID: x.id, Status: acp.ToolInProgress,
-		Meta: acp.Meta{"terminal_output": map[string]any{"terminal_id": x.id, "data": text}},
+		ToolCallID: id, Status: acp.ToolInProgress,
+		Meta: acp.Meta{"terminal_output": map[string]any{"terminal_id": id, "data": data}},
 	}
+}
+
+func terminalInfo(id, cwd string) acp.Meta {
+	return acp.Meta{"terminal_info": map[string]any{"terminal_id": id, "cwd": cwd}}
+}
+
+func terminalExit(id string, code any, signal string) acp.Meta {
+	exit := map[string]any{"terminal_id": id, "exit_code": code, "signal": nil}
+	if signal != "" {
+		exit["signal"] = signal
+	}
+	return acp.Meta{"terminal_exit": exit}
 }
 
 // announce sends the tool call, or its new status.
 func (x *execution) announce(status acp.ToolStatus) {
 	t := x.turn
 	if x.announced {
-		_ = t.conn.Update(t.ctx, t.session.id, acp.ToolCallUpdate{ToolCallID: x.id, Status: status, Content: x.terminalContent()})
+		t.session.notify(t.tail, acp.ToolCallUpdate{ToolCallID: x.id, Status: status, Content: x.terminalContent()})
+		t.flush()
 		return
 	}
 	x.announced = true
@@ -247,8 +276,12 @@ func (x *execution) announce(status acp.ToolStatus) {
 	if status == acp.ToolPending {
 		call.Content = []acp.ToolCallContent{acp.ToolText(x.describe())}
 	}
-	s := t.session
-	s.notify(t.tail, call)
+	kept := &CallEvent{Title: call.Title, Status: acp.ToolInProgress, RawInput: rawJSON(call.RawInput), Cwd: x.inv.Dir}
+	if status == acp.ToolPending {
+		kept.Content = x.describe()
+	}
+	t.keep(Event{Kind: EventCall, CallID: x.id, Call: kept, Terminal: t.terminal})
+	t.session.notify(t.tail, call)
 	t.flush()
 }
 
@@ -263,7 +296,7 @@ func (x *execution) terminalInfo() acp.Meta {
 	if !x.turn.terminal {
 		return nil
 	}
-	return acp.Meta{"terminal_info": map[string]any{"terminal_id": x.id, "cwd": x.inv.Dir}}
+	return terminalInfo(x.id, x.inv.Dir)
 }
 
 // rawInput is what will run, bounded as a whole.
@@ -289,27 +322,32 @@ func (x *execution) rawInput() any {
 // knows how it ended, where it was announced.
 func (x *execution) fail(why string) {
 	if x.turn.setCall(nil) == x {
-		x.turn.session.notify(x.turn.tail, x.failure(why, x.program != nil))
+		u := x.failure(why, x.program != nil)
+		x.keepResult(u, nil, "")
+		x.turn.session.notify(x.turn.tail, u)
 	}
+}
+
+// keepResult keeps the last update of the tool call.
+func (x *execution) keepResult(u acp.ToolCallUpdate, exitCode *int, signal string) {
+	r := &ResultEvent{Status: u.Status, RawOutput: rawJSON(u.RawOutput), ExitCode: exitCode, Signal: signal}
+	for _, c := range u.Content {
+		if c.Content != nil {
+			r.Content = c.Content.Text
+		}
+	}
+	x.turn.keep(Event{Kind: EventResult, CallID: x.id, Result: r})
 }
 
 func (x *execution) failure(why string, started bool) acp.ToolCallUpdate {
 	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": started}}
 	if x.turn.terminal {
-		u.Meta = x.terminalExit(nil, "")
+		u.Meta = terminalExit(x.id, nil, "")
 	}
 	if why != "" && !started {
 		u.Content = []acp.ToolCallContent{acp.ToolText(cutBytes(sentence(why), fieldBytes))}
 	}
 	return u
-}
-
-func (x *execution) terminalExit(code any, signal string) acp.Meta {
-	exit := map[string]any{"terminal_id": x.id, "exit_code": code, "signal": nil}
-	if signal != "" {
-		exit["signal"] = signal
-	}
-	return acp.Meta{"terminal_exit": exit}
 }
 
 // rawOutput is the machine's account of how a program ended.
@@ -332,7 +370,7 @@ func (x *execution) conclude(res host.Result) end {
 	rest := x.shaper.Finish()
 	stats := x.shaper.Stats()
 	for _, piece := range rest {
-		t.session.notify(t.tail, x.outputUpdate(piece))
+		x.show(piece)
 	}
 	t.said = t.said || (!t.terminal && stats.Shown > 0)
 
@@ -355,11 +393,12 @@ func (x *execution) conclude(res host.Result) end {
 		if res.Signal != "" {
 			exit = nil
 		}
-		u.Meta = x.terminalExit(exit, res.Signal)
+		u.Meta = terminalExit(x.id, exit, res.Signal)
 	} else if tail := x.shaper.Tail(tailLines); tail != "" {
 		u.Content = []acp.ToolCallContent{acp.ToolText(fenced(tail))}
 	}
 	t.setCall(nil)
+	x.keepResult(u, &res.ExitCode, res.Signal)
 	t.session.notify(t.tail, u)
 	t.close(x.closing(e, res, stats))
 	return e

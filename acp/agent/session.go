@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
@@ -29,18 +30,28 @@ type session struct {
 	dir  string
 	host host.Host
 
+	// wire is held while something is kept and sent, so that a replay and what
+	// goes on meanwhile are told one after the other.
+	wire sync.Mutex
+
 	mu      sync.Mutex
 	turn    *turn
 	env     string // "" for none
 	output  string
-	titled  bool
+	title   string
+	created time.Time
 	told    string // the manifest's problem as it was last told
 	allow   host.AllowList
 	shown   int // version of the allow-list that the client was told of by a turn
 	listed  int // version of the allow-list that the options were last told of
 	history []entry
 	pending map[string]pendingConfirm
-	guesses int // wrong codes since the last one given out
+	// position is how far what other processes did is known; lost says why the
+	// thread is not kept.
+	position int64
+	lost     error
+	toldLoss bool
+	guesses  int // wrong codes since the last one given out
 }
 
 func newSession(c *conn, id, dir string) *session {
@@ -48,7 +59,36 @@ func newSession(c *conn, id, dir string) *session {
 	if output == "" {
 		output = outputAuto
 	}
-	return &session{conn: c, id: id, dir: dir, host: c.agent.host(dir), output: output, pending: map[string]pendingConfirm{}}
+	return &session{
+		conn: c, id: id, dir: dir, host: c.agent.host(dir), output: output, created: time.Now().UTC(),
+		pending: map[string]pendingConfirm{},
+	}
+}
+
+// restored makes the session of a record.
+func restored(c *conn, r SessionRecord) *session {
+	s := newSession(c, r.ID, r.Cwd)
+	s.title, s.created = r.Title, r.Created
+	s.refresh()
+	if env := r.Options["env"]; env != "" {
+		_ = s.setOption("env", env) // no longer declared: none, then
+	}
+	if output := r.Options["output"]; output != "" {
+		_ = s.setOption("output", output)
+	}
+	return s
+}
+
+// name gives the session its title, after its first command. It says whether it
+// did.
+func (s *session) name(e end) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.title != "" || e.title == "" {
+		return false
+	}
+	s.title = e.title
+	return true
 }
 
 // refresh looks at the allow-list anew and returns it. An environment that is

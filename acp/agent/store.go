@@ -84,10 +84,10 @@ type Event struct {
 	Turn string    `json:"turn,omitempty"` // the turn's id, unique for ever
 
 	Prompt   []acp.ContentBlock `json:"prompt,omitempty"`
-	Client   string             `json:"client,omitempty"` // clientInfo.name
+	Client   string             `json:"client,omitempty"` // clientInfo.name, of a prompt and of an end
 	Text     string             `json:"text,omitempty"`
 	CallID   string             `json:"callId,omitempty"`
-	Terminal bool               `json:"terminal,omitempty"` // Text has colour and cursor sequences
+	Terminal bool               `json:"terminal,omitempty"` // of a call and its output: Text has colour and cursor sequences
 	Call     *CallEvent         `json:"call,omitempty"`
 	Result   *ResultEvent       `json:"result,omitempty"`
 	End      *EndEvent          `json:"end,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -51,14 +52,19 @@ type turn struct {
 	session  *session
 	conn     *conn
 	req      *acp.Request
+	id       string // unique for ever
 	blocks   []acp.ContentBlock
 	client   clientTraits
 	terminal bool
+	// clientName is the clientInfo.name of who prompted.
+	clientName string
 
 	// ctx ends when the turn is stopped: what waits then stops waiting.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	tail   *acp.Batch // what is sent together with the response
+	kept   []Event    // what is kept before the next thing is sent
+	told   []Event    // all of it, where somebody wants to know
 	said   bool       // text was sent: the next paragraph starts a new line
 	call   *execution // the program of the turn, once it has one
 	next   func() end // what is left to do after prepare
@@ -74,7 +80,12 @@ type turn struct {
 
 // newTurn is called on the reading goroutine.
 func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
-	t := &turn{session: s, conn: s.conn, req: r, blocks: blocks, client: s.conn.client, terminal: s.conn.terminal, tail: s.conn.Batch()}
+	c := s.conn
+	c.count++
+	t := &turn{
+		session: s, conn: c, req: r, id: c.instance + "." + strconv.FormatUint(c.count, 10), blocks: blocks,
+		client: c.client, clientName: c.clientName, terminal: c.terminal, tail: c.Batch(),
+	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	return t
 }
@@ -97,21 +108,23 @@ func (t *turn) stop(why host.Stop) {
 // whenOver calls f once the turn is answered. f must not block.
 func (t *turn) whenOver(f func()) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		f()
-		return
+	over := t.over
+	if !over {
+		t.after = append(t.after, f)
 	}
-	t.after = append(t.after, f)
+	t.mu.Unlock()
+	if over {
+		f()
+	}
 }
 
-// answered marks the end; the caller holds the lock.
-func (t *turn) answered() {
+// answered marks the end, and returns what waited for it, to be called without
+// the lock, which the caller holds.
+func (t *turn) answered() []func() {
 	t.over = true
-	for _, f := range t.after {
-		f()
-	}
+	after := t.after
 	t.after = nil
+	return after
 }
 
 // setCall notes whose tool call is open, and returns whose was.
@@ -124,10 +137,24 @@ func (t *turn) setCall(x *execution) (before *execution) {
 
 // giveUp answers for a turn that does not end in time, when the agent leaves.
 func (t *turn) giveUp() {
+	after, gaveUp := t.giveUpAnswer()
+	if !gaveUp {
+		return
+	}
+	t.session.write([]Event{{
+		Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName,
+		End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
+	}})
+	for _, f := range after {
+		f()
+	}
+}
+
+func (t *turn) giveUpAnswer() (after []func(), gaveUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
-		return
+		return nil, false
 	}
 	b := t.conn.Batch()
 	if t.program != nil {
@@ -141,7 +168,7 @@ func (t *turn) giveUp() {
 	}
 	b.Reply(t.req, acp.PromptResponse{StopReason: acp.StopCancelled, Meta: acp.Meta{"chant": chantMeta{Outcome: stateInterrupted}}})
 	b.Send()
-	t.answered()
+	return t.answered(), true
 }
 
 func (t *turn) stopReason() host.Stop {
@@ -154,14 +181,16 @@ func (t *turn) stopReason() host.Stop {
 // has arrived: a refusal then costs no change of goroutine. It says whether the
 // turn is over; else run goes on.
 func (t *turn) begin() bool {
-	if t.conn.Pending() {
-		return false
+	if t.conn.Pending() || !t.session.wire.TryLock() {
+		return false // more has arrived, or the thread is being replayed
 	}
+	t.session.wire.Unlock()
 	e := t.guarded(t.prepare)
 	if t.next != nil {
 		return false
 	}
 	t.finish(e)
+	t.conn.aside(t.tell)
 	return true
 }
 
@@ -180,6 +209,17 @@ func (t *turn) run() {
 	})
 	unwatch()
 	t.finish(e)
+	t.tell()
+}
+
+// tell passes the turn on to who wants to know of it.
+func (t *turn) tell() {
+	if tell := t.conn.agent.o.TurnEnded; tell != nil && len(t.told) > 0 {
+		t.session.mu.Lock()
+		r := t.session.record()
+		t.session.mu.Unlock()
+		tell(r, t.told)
+	}
 }
 
 // settle takes note of every cancel that has arrived so far.
@@ -206,15 +246,10 @@ func (t *turn) guarded(do func() end) (e end) {
 	return do()
 }
 
-// later leaves the rest of the turn to its goroutine.
-func (t *turn) later(next func() end) end {
-	t.next = next
-	return end{}
-}
-
 // prepare decides what the prompt is, and ends the turn where that is all there
 // is to do. It does not wait for anything.
 func (t *turn) prepare() end {
+	t.keep(t.promptEvent())
 	if t.stopReason() != host.StopNone {
 		return t.stoppedBeforeStart("")
 	}
@@ -279,8 +314,23 @@ func (t *turn) greet(allow host.AllowList) {
 // flush sends what was collected for the response already now. It does not
 // wait: what is collected is small.
 func (t *turn) flush() {
+	t.session.wire.Lock()
+	defer t.session.wire.Unlock()
+	t.write()
 	t.tail.Send()
 	t.tail = t.conn.Batch()
+}
+
+// stream keeps and sends one piece of output, waiting for the client to read.
+func (t *turn) stream(ctx context.Context, e Event, u acp.SessionUpdate) error {
+	t.session.wire.Lock()
+	defer t.session.wire.Unlock()
+	if t.conn.agent.o.Store != nil {
+		e.Time, e.Turn = time.Now().UTC(), t.id
+		t.note(e)
+		t.session.write([]Event{e})
+	}
+	return t.conn.Update(ctx, t.session.id, u)
 }
 
 // say sends text at once. It does not wait for the client to read: a turn says
@@ -292,6 +342,7 @@ func (t *turn) say(text string) {
 
 // close adds text to what is sent with the response.
 func (t *turn) close(text string) {
+	t.keep(Event{Kind: EventSay, Text: text})
 	for _, piece := range pieces(text) {
 		t.said = true
 		t.session.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(piece)})
@@ -327,15 +378,28 @@ func (t *turn) stoppedBeforeStart(line string) end {
 // finish answers the prompt and frees the session for the next one. No update
 // of this turn follows the answer, and none of the next precedes it.
 func (t *turn) finish(e end) {
+	for _, f := range t.answer(e) {
+		f()
+	}
+}
+
+func (t *turn) answer(e end) (after []func()) {
 	s := t.session
+	t.keep(Event{Kind: EventEnd, Client: t.clientName, End: &EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
+	s.wire.Lock()
+	defer s.wire.Unlock()
+	t.write()
+	if s.name(e) {
+		s.notify(t.tail, acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
+		s.update()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.line != "" {
-		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took})
-		if !s.titled {
-			s.titled = true
-			s.notify(t.tail, acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
-		}
+		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.clientName})
+	}
+	if text := s.lossText(); text != "" {
+		s.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(text)})
 	}
 	e.meta.Outcome = e.state
 	t.tail.Reply(t.req, acp.PromptResponse{StopReason: e.reason, Meta: acp.Meta{"chant": e.meta}})
@@ -344,9 +408,10 @@ func (t *turn) finish(e end) {
 	defer t.mu.Unlock()
 	if !t.over {
 		t.tail.Send()
-		t.answered()
+		after = t.answered()
 	}
 	t.cancel(errStopped)
+	return after
 }
 
 // wait takes the place, telling the person when that takes long.

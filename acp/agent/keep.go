@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp"
+)
+
+// keptPrompt bounds what is kept of one block of a prompt. A command line is
+// never longer; what is, was refused.
+const keptPrompt = 64 << 10
+
+// keep adds an event to what is kept before the next thing is sent.
+func (t *turn) keep(e Event) {
+	if t.conn.agent.o.Store == nil {
+		return
+	}
+	e.Time, e.Turn = time.Now().UTC(), t.id
+	t.kept = append(t.kept, e)
+	t.note(e)
+}
+
+// note remembers an event for TurnEnded.
+func (t *turn) note(e Event) {
+	if t.conn.agent.o.TurnEnded != nil {
+		t.told = append(t.told, e)
+	}
+}
+
+// write puts the collected events into the store; the caller holds the session's
+// wire.
+func (t *turn) write() {
+	if len(t.kept) > 0 {
+		t.session.write(t.kept)
+		t.kept = t.kept[:0]
+	}
+}
+
+// write appends events. That they can't be kept does not end a turn; the client
+// is told once.
+func (s *session) write(events []Event) {
+	store := s.conn.agent.o.Store
+	if store == nil {
+		return
+	}
+	durable := slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventCode || e.Kind == EventUsed })
+	if err := store.Append(context.Background(), s.id, durable, events...); err != nil {
+		s.notKept(err)
+	}
+}
+
+// notKept notes why the thread is not kept, the first reason counting.
+func (s *session) notKept(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost == nil {
+		s.lost = err
+	}
+}
+
+// lossText is what the client is told, once, of a thread that is not kept; the
+// caller holds the session's lock.
+func (s *session) lossText() string {
+	if s.lost == nil || s.toldLoss {
+		return ""
+	}
+	s.toldLoss = true
+	return "\nThis thread is not being kept, and can't be opened again later: " + sentence(s.lost.Error()) + "\n"
+}
+
+// promptEvent is what is kept of the prompt.
+func (t *turn) promptEvent() Event {
+	blocks := slices.Clone(t.blocks)
+	for i := range blocks {
+		blocks[i].Text = cutBytes(blocks[i].Text, keptPrompt)
+		blocks[i].Data, blocks[i].Resource = "", shortResource(blocks[i].Resource)
+		blocks[i].URI = cutBytes(blocks[i].URI, fieldBytes)
+		blocks[i].Meta = nil
+	}
+	if len(blocks) > 64 {
+		blocks = blocks[:64]
+	}
+	return Event{Kind: EventPrompt, Prompt: blocks, Client: t.clientName}
+}
+
+// shortResource keeps the name of an embedded resource, which is refused anyway.
+func shortResource(r *acp.EmbeddedResource) *acp.EmbeddedResource {
+	if r == nil {
+		return nil
+	}
+	empty := ""
+	return &acp.EmbeddedResource{URI: cutBytes(r.URI, fieldBytes), Text: &empty}
+}
+
+// later leaves the rest of the turn to its goroutine, which has the thread for
+// itself: no other process runs a turn of it meanwhile.
+func (t *turn) later(next func() end) end {
+	return t.aside(func() end {
+		store := t.conn.agent.o.Store
+		if store == nil {
+			return next()
+		}
+		release, err := store.Lock(t.ctx, t.session.id)
+		var held *SessionHeldError
+		switch {
+		case errors.As(err, &held):
+			return t.refuse(fmt.Errorf("nothing was run: process %d runs a command in this thread. Wait for it to end, or start a new thread", held.PID))
+		case t.ctx.Err() != nil:
+			return t.stoppedBeforeStart("")
+		case err != nil:
+			t.session.notKept(err)
+			return next()
+		}
+		defer release()
+		return next()
+	})
+}
+
+// aside leaves the rest of the turn to its goroutine.
+func (t *turn) aside(next func() end) end {
+	t.next = next
+	return end{}
+}
+
+// catchUp takes note of what other processes did in this thread. An error leaves
+// things as they are known.
+func (s *session) catchUp(ctx context.Context) {
+	store := s.conn.agent.o.Store
+	if store == nil {
+		return
+	}
+	s.mu.Lock()
+	from := s.position
+	s.mu.Unlock()
+	next, err := store.Read(ctx, s.id, from, func(e Event) error {
+		if !strings.HasPrefix(e.Turn, s.conn.instance) {
+			s.apply(e)
+		}
+		return nil
+	})
+	if err != nil {
+		s.notKept(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.position = next
+	slices.SortStableFunc(s.history, func(a, b entry) int { return a.at.Compare(b.at) })
+}
+
+// apply takes an event of the past into what is known of the session.
+func (s *session) apply(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case e.Kind == EventEnd && e.End != nil && e.End.Line != "":
+		s.remember(entry{line: e.End.Line, state: e.End.State, ran: e.End.Ran, at: e.Time, took: e.End.Took, client: e.Client})
+	case e.Kind == EventCode && e.Code != nil:
+		s.pending[e.Code.Code] = pendingConfirm{words: e.Code.Words, env: e.Code.Environment, digest: e.Code.Digest, until: e.Code.Until}
+	case e.Kind == EventUsed:
+		delete(s.pending, e.Text)
+	}
+}
+
+// record is what is kept of the session beside its events; the caller holds the
+// session's lock.
+func (s *session) record() SessionRecord {
+	env := s.env
+	if env == "" {
+		env = noEnvironment
+	}
+	return SessionRecord{
+		ID: s.id, Cwd: s.dir, Title: s.title, Options: map[string]string{"env": env, "output": s.output},
+		Created: s.created, Updated: time.Now().UTC(),
+	}
+}
+
+// update keeps a changed record.
+func (s *session) update() {
+	store := s.conn.agent.o.Store
+	if store == nil {
+		return
+	}
+	s.mu.Lock()
+	r := s.record()
+	s.mu.Unlock()
+	if err := store.Update(context.Background(), r); err != nil {
+		s.notKept(err)
+	}
+}
+
+// rawJSON is v as it is kept.
+func rawJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// learn takes the past as it was read for a replay.
+func (s *session) learn(p past, position int64) {
+	s.mu.Lock()
+	known := s.position > 0
+	s.position = max(s.position, position)
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	for _, e := range p.events {
+		if !strings.HasPrefix(e.Turn, s.conn.instance) {
+			s.apply(e)
+		}
+	}
+}
