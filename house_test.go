@@ -32,11 +32,14 @@ var imports = map[string][]string{
 	"host/process": {},
 	"host/project": {"command", "host", "host/process"},
 
+	"runtime/conversation": {"runtime/thread"},
+	"runtime/thread":       {"acp", "acp/agent"},
+
 	"internal/stateroot": {},
 	"internal/stdio":     {},
 	"internal/termtext":  {},
 
-	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "cmd/chant-acp/internal/setup"},
+	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
 	"cmd/chant-acp/internal/setup": {},
 }
 
@@ -46,6 +49,8 @@ var testImports = map[string][]string{
 	"acp/acptest":   {"acp/agent", "command", "host", "host/project"},
 	"acp/agent":     {"acp/acptest", "host/project"},
 	"cmd/chant-acp": {"acp/acptest"},
+
+	"runtime/conversation": {"acp", "acp/agent"},
 }
 
 // source is one package of the module, as its files say.

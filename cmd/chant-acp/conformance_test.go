@@ -54,6 +54,7 @@ commands:
 		Schema:      acptest.SchemaPath(),
 		Transcripts: "../../testdata/transcripts",
 		Strict:      true,
+		Durable:     true,
 		MaxRead:     longest,
 		MaxWrite:    24 << 10,
 		Patience:    patience,

@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv(raceOptions, os.Getenv(raceOptions))
 			return os.Mkdir(home, 0o700)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines, "speak": speak, "logs": logs},
 	})
 }
 
@@ -97,6 +97,7 @@ func TestHelp(t *testing.T) {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
+	names = append(names, "sessions list", "sessions show", "sessions export", "sessions delete", "sessions prune")
 	names = append(names, "completion", "completion bash", "completion zsh", "completion fish")
 	if !contains(names, "prompt") || !contains(names, "setup") {
 		t.Fatalf("the commands are %q: some are missing", names)

@@ -33,7 +33,7 @@ func newPrompt(std streams) *cobra.Command {
 		Long: `Prompt runs one command line as an editor's prompt would, and prints the turn.
 What has to be confirmed is asked for on the terminal; without one, it is not
 run. Several arguments are one command line: each is one word of it. Flags of
-chant-acp go before the line.
+chant-acp go before the line. The thread is not kept; the log of the command is.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 4 waits for a
 confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
@@ -76,7 +76,7 @@ func prompt(std streams, f *promptFlags, args []string) error {
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.agent(log).Serve(ctx, there) }) // its end is ours
+	serving.Go(func() { _ = f.agent(log, nil).Serve(ctx, there) }) // its end is ours
 	defer serving.Wait()
 	defer leave()
 

@@ -23,6 +23,7 @@ import (
 	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/internal/stdio"
+	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 // agentFlags are the flags of an agent, wherever it runs.
@@ -30,6 +31,7 @@ type agentFlags struct {
 	output, confirm, refusal string
 	exitIdle                 time.Duration
 	logFile, logLevel        string
+	noStore                  bool // of serve alone
 }
 
 // defaultFlags are the flags of an agent that was given none.
@@ -90,19 +92,24 @@ type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
 
-// agent makes the agent of this process.
-func (f *agentFlags) agent(log zerolog.Logger) *agent.Agent {
+// agent makes the agent of this process. store nil: sessions end with it.
+func (f *agentFlags) agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 	env := os.Environ()
 	logs := filepath.Join(stateroot.Dir(os.Getenv), "logs")
-	return agent.New(agent.Options{
+	o := agent.Options{
 		Version:  version(),
 		Log:      log,
+		Store:    store,
 		ExitIdle: f.exitIdle,
 		Output:   f.output,
 		Confirm:  f.confirm,
 		Refusal:  f.refusal,
 		Open:     func(cwd string) host.Host { return project.New(cwd, project.Options{Env: env, LogDir: logs}) },
-	})
+	}
+	if store != nil {
+		o.TurnEnded = newConversations(log).turnEnded
+	}
+	return agent.New(o)
 }
 
 func newServe(std streams) *cobra.Command {
@@ -115,11 +122,15 @@ on standard input and output. It is what chant-acp does without any command, too
 
 It leaves with exit code 0 when its input ends, when its output is closed, or at
 SIGTERM, SIGHUP or SIGINT. What still runs is ended first. On a terminal it only
-says how to use it.`,
+says how to use it.
+
+Sessions are kept, so that a client can open them again later: see
+"chant-acp sessions". With --no-store they end with the process.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return serve(std, &f) },
 	}
 	f.register(c)
+	c.Flags().BoolVar(&f.noStore, "no-store", false, "keep no sessions: they end with the process")
 	return c
 }
 
@@ -160,8 +171,34 @@ func serve(std streams, f *agentFlags) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	defer stop()
-	if err := f.agent(log).Serve(ctx, acp.NewTransport(reader, out)); err != nil {
+	var store agent.Store
+	if !f.noStore {
+		kept := thread.New(stateroot.Dir(os.Getenv))
+		defer closeStore(kept, log)
+		store = kept
+	}
+	if err := f.agent(log, store).Serve(ctx, acp.NewTransport(reader, out)); err != nil {
 		log.Info().Err(err).Msg("the connection ended")
 	}
 	return nil
+}
+
+// closeBudget is how long the last fsync may hold up the exit: the agent leaves
+// within 1.4 s, and clients send SIGKILL 1.5 s after they closed the input.
+const closeBudget = 100 * time.Millisecond
+
+// closeStore closes the store, but does not wait for a slow disk: what was
+// appended survives the process all the same.
+func closeStore(s *thread.Store, log zerolog.Logger) {
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }() // on a slow disk it ends with the process
+	late := time.NewTimer(closeBudget)
+	defer late.Stop()
+	select {
+	case err := <-closed:
+		if err != nil {
+			log.Warn().Err(err).Msg("not all of the threads is on disk yet")
+		}
+	case <-late.C:
+	}
 }

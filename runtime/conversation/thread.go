@@ -59,7 +59,7 @@ type answer struct {
 	ended  bool
 }
 
-// part is text, or the output of a call.
+// part is markdown, or output as it was printed.
 type part struct {
 	text   string
 	output bool
@@ -76,14 +76,16 @@ func (a *answer) add(e thread.Event) {
 		a.join(part{text: e.Text})
 	case thread.EventCall:
 		if e.Call != nil {
-			a.parts = append(a.parts, part{text: "Ran " + codeSpan(e.Call.Title), call: e.CallID})
+			a.parts = append(a.parts, part{text: "Ran " + codeSpan(e.Call.Title), call: "ran " + e.CallID})
 		}
 	case thread.EventOutput:
 		a.shown[e.CallID] = true
-		a.join(part{text: e.Text, output: true, call: e.CallID})
+		// Only what was for a terminal is as it was printed: other output was
+		// shown as markdown, which it is in the event, too.
+		a.join(part{text: e.Text, output: e.Terminal, call: e.CallID})
 	case thread.EventResult:
 		if e.Result != nil && e.Result.Content != "" && !a.shown[e.CallID] {
-			a.join(part{text: e.Result.Content, output: true, call: e.CallID})
+			a.join(part{text: e.Result.Content, call: e.CallID})
 		}
 	case thread.EventEnd:
 		a.ended = true
@@ -108,7 +110,7 @@ func (a *answer) join(p part) {
 func (a *answer) content() string {
 	var b strings.Builder
 	for _, p := range a.parts {
-		text := strings.TrimRight(p.text, "\n")
+		text := strings.Trim(p.text, "\n")
 		if p.output {
 			text = fence(string(termtext.Clean([]byte(p.text))))
 		}

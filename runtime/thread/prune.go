@@ -21,6 +21,7 @@ type PruneOptions struct {
 	Keep      int           // the newest so many stay
 	MaxBytes  int64         // the newest whose threads have together so many bytes stay
 	Now       time.Time     // zero: the time of the call
+	DryRun    bool          // removes nothing; what would go counts as removed
 
 	// Protect, if set, says which sessions stay in any case, as those with a
 	// waiting run.
@@ -61,6 +62,9 @@ func (s *Store) Prune(ctx context.Context, o PruneOptions) (removed []string, er
 			return removed, err
 		}
 	}
+	if o.DryRun {
+		return removed, nil
+	}
 	return removed, s.sweep(o.Now)
 }
 
@@ -99,6 +103,9 @@ func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, 
 	}
 	if _, err := s.Get(ctx, p.id); err != nil {
 		return false, nil
+	}
+	if o.DryRun {
+		return true, nil
 	}
 	if err := s.remove(p.id); err != nil {
 		return false, err

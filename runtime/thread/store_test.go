@@ -397,6 +397,30 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+func TestPruneDryRun(t *testing.T) {
+	s := newStore(t)
+	for _, id := range []string{"a", "b"} {
+		if err := s.Create(t.Context(), record(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release, err := s.Lock(t.Context(), "b") // a turn runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	removed, err := s.Prune(t.Context(), PruneOptions{MaxBytes: 1, DryRun: true, Removed: func(id string) error {
+		t.Errorf("%s is said to be removed", id)
+		return nil
+	}})
+	if err != nil || !cmp.Equal([]string{"a"}, removed) {
+		t.Errorf("would remove %v (%v), want a", removed, err)
+	}
+	if left, _ := pages(t, s, ""); len(left) != 2 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // A session that somebody goes on with while others are pruned stays.
 func TestPruneMeetsTurn(t *testing.T) {
 	s := newStore(t)

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/stateroot"
+	"github.com/chant-acp/chant-acp/runtime/conversation"
+	"github.com/chant-acp/chant-acp/runtime/thread"
+)
+
+func newSessions(std streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "sessions",
+		Short: "List, read, export and remove the sessions that were kept",
+		Long: `Sessions are kept below the state folder ($CHANT_ACP_STATE, else
+$XDG_STATE_HOME/chant-acp, else ~/.local/state/chant-acp), so that a client can
+open them again. An ID may be shortened as long as it names one session only.`,
+		Args: cobra.NoArgs,
+	}
+	c.AddCommand(newSessionsList(std), newSessionsShow(std), newSessionsExport(std), newSessionsDelete(std), newSessionsPrune(std))
+	return c
+}
+
+// kept is the store of this user's sessions.
+type kept struct {
+	*thread.Store
+	logs string // the folder of the logs of commands
+}
+
+// withKept gives do the store, closes it, and makes errors those of a command
+// that failed.
+func withKept(do func(kept) error) error {
+	root := stateroot.Dir(os.Getenv)
+	k := kept{thread.New(root), filepath.Join(root, "logs")}
+	err := errors.Join(do(k), k.Close())
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	return nil
+}
+
+// each calls f for every session that can be read, newest first.
+func (k kept) each(ctx context.Context, cwd string, f func(agent.SessionRecord)) error {
+	for cursor := ""; ; {
+		page, next, err := k.List(ctx, cwd, cursor)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			f(r)
+		}
+		if next == "" {
+			return nil
+		}
+		cursor = next
+	}
+}
+
+// resolve finds the session that an id, or the beginning of one, names. One
+// whose thread can't be read has to be named in full.
+func (k kept) resolve(ctx context.Context, name string) (string, error) {
+	if _, err := k.Get(ctx, name); err == nil || !errors.Is(err, agent.ErrUnknownSession) {
+		return name, nil
+	}
+	var found []string
+	err := k.each(ctx, "", func(r agent.SessionRecord) {
+		if name != "" && strings.HasPrefix(r.ID, name) {
+			found = append(found, r.ID)
+		}
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", fmt.Errorf(`there is no session %q; "chant-acp sessions list" shows those there are`, name)
+	case len(found) > 1:
+		return "", fmt.Errorf("%q is the beginning of %d sessions, %s and %s among them: say more of it", name, len(found), found[0], found[1])
+	}
+	return found[0], nil
+}
+
+// session reads a session whole.
+func (k kept) session(ctx context.Context, name string) (agent.SessionRecord, []agent.Event, error) {
+	id, err := k.resolve(ctx, name)
+	if err != nil {
+		return agent.SessionRecord{}, nil, err
+	}
+	r, err := k.Get(ctx, id)
+	if err != nil {
+		return r, nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	var events []agent.Event
+	if _, err := k.Read(ctx, id, 0, func(e agent.Event) error {
+		events = append(events, e)
+		return nil
+	}); err != nil {
+		return r, nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	return r, events, nil
+}
+
+func newSessionsList(std streams) *cobra.Command {
+	var cwd string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the sessions, newest first",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withKept(func(k kept) error {
+				if c.Flags().Changed("cwd") {
+					abs, err := filepath.Abs(cwd)
+					if err != nil {
+						return err
+					}
+					cwd = abs
+				}
+				return k.each(context.Background(), cwd, func(r agent.SessionRecord) { printRecord(std, r, asJSON) })
+			})
+		},
+	}
+	c.Flags().StringVar(&cwd, "cwd", "", "only the sessions of this directory")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object a line")
+	return c
+}
+
+func printRecord(std streams, r agent.SessionRecord, asJSON bool) {
+	if asJSON {
+		printJSON(std, r)
+		return
+	}
+	title := printable(r.Title)
+	if title == "" {
+		title = "(nothing run yet)"
+	}
+	fmt.Fprintf(std.out, "%s  %s  %-40s  %s\n", r.ID, r.Updated.Local().Format("2006-01-02 15:04"), title, printable(r.Cwd))
+}
+
+func printJSON(std streams, v any) {
+	e := json.NewEncoder(std.out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // records and events always encode; a closed output has no reader
+}
+
+// printable is a name as it may stand in a line on a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, s)
+}
+
+func newSessionsExport(std streams) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "export ID [flags]",
+		Short: "Write a session as markdown",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withKept(func(k kept) error {
+				r, events, err := k.session(context.Background(), args[0])
+				if err != nil {
+					return err
+				}
+				text := conversation.Render(r, events)
+				if file == "" {
+					_, err = std.out.Write(text)
+				} else {
+					err = os.WriteFile(file, text, 0o600)
+				}
+				if err != nil {
+					return fmt.Errorf("writing the markdown: %w", err)
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&file, "output", "", "write to this file instead of standard output, over what it holds")
+	return c
+}
+
+func newSessionsDelete(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete ID...",
+		Short: "Remove sessions and the logs of their commands",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withKept(func(k kept) error {
+				ctx := context.Background()
+				var ids []string
+				for _, name := range args { // nothing goes where one is misspelt
+					id, err := k.resolve(ctx, name)
+					if err != nil {
+						return err
+					}
+					ids = append(ids, id)
+				}
+				for _, id := range ids {
+					if err := k.remove(ctx, id); err != nil {
+						return err
+					}
+					fmt.Fprintln(std.out, id)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// remove removes a session and its logs.
+func (k kept) remove(ctx context.Context, id string) error {
+	calls, _ := k.calls(ctx, id) // of a thread that can't be read, those that can
+	err := k.Delete(ctx, id)
+	var held *agent.SessionHeldError
+	if errors.As(err, &held) {
+		return fmt.Errorf("session %s was not removed: process %d runs a command in it. Wait for it to end, or cancel it there", id, held.PID)
+	}
+	if err != nil {
+		return fmt.Errorf("session %s was not removed: %w", id, err)
+	}
+	_, err = k.removeLogs(calls)
+	return err
+}
