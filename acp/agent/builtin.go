@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,13 @@ func (s *session) remember(e entry) {
 	}
 }
 
+// sortHistory puts what several processes ran in the order of time, and forgets
+// the oldest; the caller holds the session's lock.
+func (s *session) sortHistory() {
+	slices.SortStableFunc(s.history, func(a, b entry) int { return a.at.Compare(b.at) })
+	s.history = s.history[max(0, len(s.history)-maxHistory):]
+}
+
 // builtin carries out a built-in command. Those that look or decide hold
 // nothing and wait for nothing.
 func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
@@ -48,12 +56,15 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 	case "history":
 		return t.aside(func() end {
 			t.session.catchUp(t.ctx)
+			if t.stopReason() != host.StopNone {
+				return t.stoppedBeforeStart("")
+			}
 			return t.tellText(t.session.historyText(count(inv.Args, 20)))
 		})
 	case "again":
-		return t.later(func() end { return t.again(allow, count(inv.Args, 1)) })
+		return t.later(nil, func() end { return t.again(allow, count(inv.Args, 1)) })
 	case "confirm":
-		return t.later(func() end { return t.confirm(allow, inv.Args[0]) })
+		return t.later(nil, func() end { return t.confirm(allow, inv.Args[0]) })
 	}
 	return t.refuse(fmt.Errorf("%s is not part of this version", code(inv.Name)))
 }

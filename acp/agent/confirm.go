@@ -106,18 +106,27 @@ func newCode() string {
 func (s *session) take(key string) (pendingConfirm, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.pending[key]
-	delete(s.pending, key)
+	p, ok := s.use(key)
 	if !ok {
-		if s.guesses++; s.guesses >= maxWrongGuesses {
-			clear(s.pending)
-		}
 		return p, fmt.Errorf("nothing waits for the code %s in this session: it was used, or never given out here. Type the command again to get a new one", code(key))
 	}
 	if time.Now().After(p.until) {
 		return p, fmt.Errorf("the code %s is older than %s. Type the command again to get a new one", code(key), limit(confirmFor))
 	}
 	return p, nil
+}
+
+// use takes a code away, and after too many that were none all of them; the
+// caller holds the session's lock.
+func (s *session) use(key string) (pendingConfirm, bool) {
+	p, ok := s.pending[key]
+	delete(s.pending, key)
+	if !ok {
+		if s.guesses++; s.guesses >= maxWrongGuesses {
+			clear(s.pending)
+		}
+	}
+	return p, ok
 }
 
 // confirm runs the command of a code, if it still means the same.

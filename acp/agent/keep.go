@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
 )
 
 // keptPrompt bounds what is kept of one block of a prompt. A command line is
@@ -80,7 +82,9 @@ func (t *turn) promptEvent() Event {
 	for i := range blocks {
 		blocks[i].Text = cutBytes(blocks[i].Text, keptPrompt)
 		blocks[i].Data, blocks[i].Resource = "", shortResource(blocks[i].Resource)
-		blocks[i].URI = cutBytes(blocks[i].URI, fieldBytes)
+		for _, field := range []*string{&blocks[i].URI, &blocks[i].Name, &blocks[i].Title, &blocks[i].MimeType} {
+			*field = cutBytes(*field, fieldBytes)
+		}
 		blocks[i].Meta = nil
 	}
 	if len(blocks) > 64 {
@@ -99,25 +103,29 @@ func shortResource(r *acp.EmbeddedResource) *acp.EmbeddedResource {
 }
 
 // later leaves the rest of the turn to its goroutine, which has the thread for
-// itself: no other process runs a turn of it meanwhile.
-func (t *turn) later(next func() end) end {
+// itself: no other process runs a turn of it meanwhile. inv is the command, nil
+// where that is not known yet.
+func (t *turn) later(inv *command.Invocation, next func() end) end {
 	return t.aside(func() end {
 		store := t.conn.agent.o.Store
 		if store == nil {
 			return next()
 		}
 		release, err := store.Lock(t.ctx, t.session.id)
+		if err == nil {
+			t.release = release
+		}
 		var held *SessionHeldError
 		switch {
-		case errors.As(err, &held):
-			return t.refuse(fmt.Errorf("nothing was run: process %d runs a command in this thread. Wait for it to end, or start a new thread", held.PID))
+		case t.ctx.Err() != nil && inv != nil:
+			return newExecution(t, inv).titled(t.stoppedBeforeStart(inv.Line))
 		case t.ctx.Err() != nil:
 			return t.stoppedBeforeStart("")
+		case errors.As(err, &held):
+			return t.refuse(fmt.Errorf("nothing was run: process %d runs a command in this thread. Wait for it to end, or start a new thread", held.PID))
 		case err != nil:
 			t.session.notKept(err)
-			return next()
 		}
-		defer release()
 		return next()
 	})
 }
@@ -139,19 +147,26 @@ func (s *session) catchUp(ctx context.Context) {
 	from := s.position
 	s.mu.Unlock()
 	next, err := store.Read(ctx, s.id, from, func(e Event) error {
-		if !strings.HasPrefix(e.Turn, s.conn.instance) {
+		if !s.own(e.Turn) {
 			s.apply(e)
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		s.notKept(err)
-		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position = next
-	slices.SortStableFunc(s.history, func(a, b entry) int { return a.at.Compare(b.at) })
+	s.sortHistory()
+}
+
+// own says whether this session object ran the turn: what it did it knows
+// without reading. A session that was closed and opened again is another.
+func (s *session) own(turn string) bool {
+	count, ok := strings.CutPrefix(turn, s.conn.instance+".")
+	n, err := strconv.ParseUint(count, 10, 64)
+	return ok && err == nil && n > s.after
 }
 
 // apply takes an event of the past into what is known of the session.
@@ -160,11 +175,15 @@ func (s *session) apply(e Event) {
 	defer s.mu.Unlock()
 	switch {
 	case e.Kind == EventEnd && e.End != nil && e.End.Line != "":
-		s.remember(entry{line: e.End.Line, state: e.End.State, ran: e.End.Ran, at: e.Time, took: e.End.Took, client: e.Client})
+		s.history = append(s.history, entry{line: e.End.Line, state: e.End.State, ran: e.End.Ran, at: e.Time, took: e.End.Took, client: e.Client})
+		if len(s.history) > 2*maxHistory {
+			s.sortHistory()
+		}
 	case e.Kind == EventCode && e.Code != nil:
+		s.guesses = 0
 		s.pending[e.Code.Code] = pendingConfirm{words: e.Code.Words, env: e.Code.Environment, digest: e.Code.Digest, until: e.Code.Until}
 	case e.Kind == EventUsed:
-		delete(s.pending, e.Text)
+		s.use(e.Text)
 	}
 }
 
@@ -190,6 +209,9 @@ func (s *session) update() {
 	s.mu.Lock()
 	r := s.record()
 	s.mu.Unlock()
+	if kept, err := store.Get(context.Background(), s.id); err == nil && kept.Title != "" {
+		r.Title = kept.Title // another process may have run the first command
+	}
 	if err := store.Update(context.Background(), r); err != nil {
 		s.notKept(err)
 	}
@@ -202,20 +224,4 @@ func rawJSON(v any) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// learn takes the past as it was read for a replay.
-func (s *session) learn(p past, position int64) {
-	s.mu.Lock()
-	known := s.position > 0
-	s.position = max(s.position, position)
-	s.mu.Unlock()
-	if known {
-		return
-	}
-	for _, e := range p.events {
-		if !strings.HasPrefix(e.Turn, s.conn.instance) {
-			s.apply(e)
-		}
-	}
 }

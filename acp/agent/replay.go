@@ -2,7 +2,10 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -33,7 +36,8 @@ func (p *past) add(e Event) error {
 		for _, gone := range p.events[:next] {
 			p.size -= eventSize(gone)
 		}
-		p.events = append([]Event(nil), p.events[next:]...)
+		clear(p.events[:next])
+		p.events = p.events[next:]
 		p.left++
 	}
 	return nil
@@ -65,19 +69,30 @@ type replayer struct {
 	s        *session
 	b        *acp.Batch
 	terminal bool
-	shaper   *shaper          // turns the terminal output of the open call to text
-	open     map[string]Event // calls without a result
+	shaper   *shaper   // turns the terminal output of the open call to text
+	fence    textFence // of the text output of the open call
+	open     map[string]*replayed
+}
+
+// replayed is a call that has no result yet.
+type replayed struct {
+	Event
+	pending bool // it was asked for, and is not known to have been allowed
 }
 
 func (s *session) replay(b *acp.Batch, p past, terminal bool) {
-	r := &replayer{s: s, b: b, terminal: terminal, open: map[string]Event{}}
+	r := &replayer{s: s, b: b, terminal: terminal, open: map[string]*replayed{}}
 	if p.left > 0 {
 		r.say(fmt.Sprintf("The first %d turns of this thread are not shown again. %s lists what was run.\n\n", p.left, code("history")))
 	}
 	for _, e := range p.events {
 		r.render(e)
 	}
-	r.flushText()
+	running := s.running()
+	if n := len(p.events); n == 0 || p.events[n-1].Turn != running {
+		r.closeText()
+	}
+	r.elsewhere(running)
 }
 
 func (r *replayer) say(text string) {
@@ -88,12 +103,12 @@ func (r *replayer) say(text string) {
 
 func (r *replayer) render(e Event) {
 	if e.Kind != EventOutput {
-		r.flushText()
+		r.closeText()
 	}
 	switch e.Kind {
 	case EventPrompt:
 		for _, block := range e.Prompt {
-			r.s.notify(r.b, acp.UserMessageChunk{Content: block})
+			r.prompt(block)
 		}
 	case EventSay:
 		r.say(e.Text)
@@ -108,25 +123,52 @@ func (r *replayer) render(e Event) {
 	}
 }
 
+// prompt shows a block of a prompt, a long text as several.
+func (r *replayer) prompt(block acp.ContentBlock) {
+	if block.Type != acp.ContentText || block.Text == "" {
+		r.s.notify(r.b, acp.UserMessageChunk{Content: block})
+		return
+	}
+	for _, piece := range pieces(block.Text) {
+		r.s.notify(r.b, acp.UserMessageChunk{Content: acp.Text(piece)})
+	}
+}
+
 func (r *replayer) call(e Event) {
 	if e.Call == nil {
 		return
 	}
-	r.open[e.CallID] = e
+	open := &replayed{Event: e, pending: e.Call.Content != ""}
+	r.open[e.CallID] = open
 	c := acp.ToolCall{ToolCallID: e.CallID, Title: e.Call.Title, ToolKind: acp.ToolExecute, Status: e.Call.Status, RawInput: e.Call.RawInput}
 	if e.Terminal && r.terminal {
 		c.Content, c.Meta = []acp.ToolCallContent{acp.ToolTerminal(e.CallID)}, terminalInfo(e.CallID, e.Call.Cwd)
 	}
-	if e.Call.Content != "" {
-		c.Content = []acp.ToolCallContent{acp.ToolText(e.Call.Content)}
+	if open.pending {
+		c.Status, c.Content = acp.ToolPending, []acp.ToolCallContent{acp.ToolText(e.Call.Content)}
 	}
 	r.s.notify(r.b, c)
 }
 
+// started tells that a call which was asked for was allowed.
+func (r *replayer) started(call *replayed) {
+	if call == nil || !call.pending {
+		return
+	}
+	call.pending = false
+	u := acp.ToolCallUpdate{ToolCallID: call.CallID, Status: acp.ToolInProgress}
+	if call.Terminal && r.terminal {
+		u.Content = []acp.ToolCallContent{acp.ToolTerminal(call.CallID)}
+	}
+	r.s.notify(r.b, u)
+}
+
 // output shows a piece of output: to a terminal as it was, else as text.
 func (r *replayer) output(e Event) {
+	r.started(r.open[e.CallID])
 	switch {
 	case !e.Terminal:
+		r.fence.read(e.Text)
 		r.say(e.Text)
 	case r.terminal:
 		r.s.notify(r.b, terminalOutput(e.CallID, e.Text))
@@ -141,7 +183,12 @@ func (r *replayer) output(e Event) {
 	}
 }
 
-func (r *replayer) flushText() {
+// closeText ends the code block of an output, as it was not where the client or
+// the agent was gone before.
+func (r *replayer) closeText() {
+	if text := r.fence.end(); text != "" {
+		r.say(text)
+	}
 	if r.shaper == nil {
 		return
 	}
@@ -151,12 +198,72 @@ func (r *replayer) flushText() {
 	r.shaper = nil
 }
 
+// textFence reads text output for the code block that is open at its end
+// (CommonMark 0.31, 4.5).
+type textFence struct {
+	fence int
+	line  string // the unfinished last line, as much of it as counts
+}
+
+func (f *textFence) read(text string) {
+	for part := range strings.Lines(text) {
+		if f.line += cutBytes(part, fieldBytes); !strings.HasSuffix(part, "\n") {
+			return
+		}
+		line := strings.TrimRight(f.line, " \t\n")
+		f.line = ""
+		n := len(line) - len(strings.TrimLeft(line, "`"))
+		switch {
+		case n < len(line) || n < 3:
+		case f.fence == 0:
+			f.fence = n
+		case n >= f.fence:
+			f.fence = 0
+		}
+	}
+}
+
+// end is what closes the block; "" where none is open.
+func (f *textFence) end() (text string) {
+	if f.fence > 0 {
+		if f.line != "" {
+			text = "\n"
+		}
+		text += strings.Repeat("`", f.fence) + "\n"
+	}
+	*f = textFence{}
+	return text
+}
+
+// elsewhere ends the calls that are not of the running turn of this session:
+// how they end is told to another client.
+func (r *replayer) elsewhere(running string) {
+	for _, call := range r.open {
+		if call.Turn != running {
+			r.end(Event{Turn: call.Turn})
+			r.say("\nThis turn has not ended: another process is still at it. Open the thread again later to see its end.\n")
+		}
+	}
+}
+
+func (s *session) running() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == nil {
+		return ""
+	}
+	return s.turn.id
+}
+
 func (r *replayer) result(e Event) {
 	call, ok := r.open[e.CallID]
 	if !ok || e.Result == nil {
 		return
 	}
 	delete(r.open, e.CallID)
+	if e.Result.ExitCode != nil {
+		r.started(call)
+	}
 	u := acp.ToolCallUpdate{ToolCallID: e.CallID, Status: e.Result.Status, RawOutput: e.Result.RawOutput}
 	if call.Terminal && r.terminal {
 		var exit any
@@ -164,7 +271,8 @@ func (r *replayer) result(e Event) {
 			exit = *e.Result.ExitCode
 		}
 		u.Meta = terminalExit(e.CallID, exit, e.Result.Signal)
-	} else if e.Result.Content != "" {
+	}
+	if e.Result.Content != "" {
 		u.Content = []acp.ToolCallContent{acp.ToolText(e.Result.Content)}
 	}
 	r.s.notify(r.b, u)
@@ -189,40 +297,66 @@ func (r *replayer) end(e Event) {
 }
 
 // closeTorn ends the turns that a crash left open, unless another process is at
-// it. It returns the events that it added.
-func (s *session) closeTorn(ctx context.Context, p past) []Event {
-	open := map[string]bool{}
-	var order []string
-	for _, e := range p.events {
-		switch e.Kind {
-		case EventPrompt:
-			open[e.Turn] = true
-			order = append(order, e.Turn)
-		case EventEnd:
-			delete(open, e.Turn)
-		}
-	}
-	s.mu.Lock()
-	if s.turn != nil {
-		delete(open, s.turn.id)
-	}
-	s.mu.Unlock()
-	if len(open) == 0 {
+// it. p is the thread as it was read up to position.
+func (s *session) closeTorn(ctx context.Context, p *past, position int64) error {
+	if len(s.torn(p)) == 0 {
 		return nil
 	}
 	now, cancel := context.WithTimeout(ctx, freeLook)
 	defer cancel()
 	release, err := s.conn.agent.o.Store.Lock(now, s.id)
 	if err != nil {
-		return nil
+		return nil // it is running elsewhere, or nothing can be written
 	}
 	defer release()
-	var added []Event
-	for _, turn := range order {
-		if open[turn] {
-			added = append(added, Event{Kind: EventEnd, Time: time.Now().UTC(), Turn: turn, End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted}})
+	// What seemed open may have ended since it was read.
+	if _, err := s.conn.agent.o.Store.Read(ctx, s.id, position, p.add); err != nil {
+		return err
+	}
+	ends := s.torn(p)
+	if len(ends) == 0 {
+		return nil
+	}
+	s.write(ends)
+	for _, e := range ends {
+		_ = p.add(e)
+	}
+	return nil
+}
+
+// torn makes the ends of the turns that have none and are not this session's
+// own. What they ran last is when they are taken to have ended.
+func (s *session) torn(p *past) []Event {
+	s.mu.Lock()
+	running := s.turn
+	s.mu.Unlock()
+	var ends []Event
+	for _, e := range p.events {
+		at := slices.IndexFunc(ends, func(end Event) bool { return end.Turn == e.Turn })
+		switch {
+		case e.Kind == EventPrompt && (running == nil || e.Turn != running.id):
+			ends = append(ends, Event{
+				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
+				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
+			})
+		case at < 0:
+		case e.Kind == EventEnd:
+			ends = slices.Delete(ends, at, at+1)
+		default:
+			ends[at].Time = e.Time
+			if e.Kind == EventCall && e.Call != nil {
+				ends[at].End.Line = e.Call.line()
+			}
 		}
 	}
-	s.write(added)
-	return added
+	return ends
+}
+
+// line is the command line of a call.
+func (c *CallEvent) line() string {
+	var input struct {
+		Command string `json:"command"`
+	}
+	_ = json.Unmarshal(c.RawInput, &input) // "" if it is none
+	return input.Command
 }

@@ -29,6 +29,12 @@ type session struct {
 	id   string
 	dir  string
 	host host.Host
+	// after is how many turns its connection had before: later ones of this
+	// session are its own.
+	after uint64
+	// loaded, of the reading goroutine alone, is closed when the load that was
+	// asked for last is answered; nil without one.
+	loaded chan struct{}
 
 	// wire is held while something is kept and sent, so that a replay and what
 	// goes on meanwhile are told one after the other.
@@ -61,7 +67,7 @@ func newSession(c *conn, id, dir string) *session {
 	}
 	return &session{
 		conn: c, id: id, dir: dir, host: c.agent.host(dir), output: output, created: time.Now().UTC(),
-		pending: map[string]pendingConfirm{},
+		pending: map[string]pendingConfirm{}, after: c.count,
 	}
 }
 

@@ -57,8 +57,15 @@ func (c *conn) openSession(r *acp.Request) error {
 		b.Send()
 		return nil
 	}
-	terminal := c.terminal
-	c.aside(func() { c.load(s, r, terminal) }) // bounded by what a replay may hold
+	terminal, before, done := c.terminal, s.loaded, make(chan struct{})
+	s.loaded = done
+	c.aside(func() { // bounded by what a replay may hold
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		c.load(s, r, terminal)
+	})
 	return nil
 }
 
@@ -129,10 +136,10 @@ func (c *conn) load(s *session, r *acp.Request, terminal bool) {
 		r.Fail(storeError(s.id, err))
 		return
 	}
-	for _, e := range s.closeTorn(context.Background(), p) {
-		_ = p.add(e)
+	if err := s.closeTorn(context.Background(), &p, next); err != nil {
+		r.Fail(storeError(s.id, err))
+		return
 	}
-	s.learn(p, next)
 	b := c.Batch()
 	s.replay(b, p, terminal)
 	s.opened(b, r)

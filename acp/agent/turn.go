@@ -68,6 +68,10 @@ type turn struct {
 	said   bool       // text was sent: the next paragraph starts a new line
 	call   *execution // the program of the turn, once it has one
 	next   func() end // what is left to do after prepare
+	// loaded is closed once the loads before this turn are answered; nil for none.
+	loaded chan struct{}
+	// release, where set, lets other processes run turns of the thread.
+	release func()
 
 	mu      sync.Mutex
 	stopped host.Stop   // the first reason
@@ -85,6 +89,7 @@ func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 	t := &turn{
 		session: s, conn: c, req: r, id: c.instance + "." + strconv.FormatUint(c.count, 10), blocks: blocks,
 		client: c.client, clientName: c.clientName, terminal: c.terminal, tail: c.Batch(),
+		loaded: s.loaded,
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	return t
@@ -181,23 +186,41 @@ func (t *turn) stopReason() host.Stop {
 // has arrived: a refusal then costs no change of goroutine. It says whether the
 // turn is over; else run goes on.
 func (t *turn) begin() bool {
-	if t.conn.Pending() || !t.session.wire.TryLock() {
-		return false // more has arrived, or the thread is being replayed
+	if t.conn.Pending() || t.loading() {
+		return false
 	}
-	t.session.wire.Unlock()
 	e := t.guarded(t.prepare)
 	if t.next != nil {
 		return false
 	}
 	t.finish(e)
-	t.conn.aside(t.tell)
+	if len(t.told) > 0 {
+		t.conn.aside(t.tell)
+	}
 	return true
+}
+
+// loading says whether the thread is still being replayed for a load that came
+// before this prompt: its turn comes after the answer.
+func (t *turn) loading() bool {
+	if t.loaded == nil {
+		return false
+	}
+	select {
+	case <-t.loaded:
+		return false
+	default:
+		return true
+	}
 }
 
 // run is the turn's goroutine.
 func (t *turn) run() {
 	defer t.conn.forget(t)
 	unwatch := context.AfterFunc(t.req.Context(), func() { t.stop(host.StopCancelled) })
+	if t.loaded != nil {
+		<-t.loaded // a replay is bounded, and waits for no turn that is not shown
+	}
 	e := t.guarded(func() end {
 		t.settle() // a cancel in the same packet is seen before anything starts
 		if t.next == nil {
@@ -266,7 +289,7 @@ func (t *turn) prepare() end {
 	if inv.Kind == command.KindBuiltin {
 		return t.builtin(allow, inv)
 	}
-	return t.later(func() end { return t.command(inv) })
+	return t.later(inv, func() end { return t.command(inv) })
 }
 
 // parse reads the prompt as a command that runs in dir.
@@ -392,6 +415,9 @@ func (t *turn) answer(e end) (after []func()) {
 	if s.name(e) {
 		s.notify(t.tail, acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
 		s.update()
+	}
+	if t.release != nil {
+		t.release() // no sooner: who gets the thread next finds the end of this turn
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
