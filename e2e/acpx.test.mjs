@@ -170,3 +170,25 @@ test('session options', async (t) => {
   await manage('set', '-s', 's1', 'output', 'quiet').done(0);
   await manage('set', '-s', 's1', 'output', 'loud').done(1);
 });
+
+test('a session goes on in the process of another owner', async (t) => {
+  const place = new Place(t);
+  const keep = ['--approve-all', '--ttl', '1'];
+  const manage = (...args) => run(t, place, [...keep, ...args], { json: false });
+  await manage('sessions', 'new', '--name', 's1').done(0);
+  const first = await run(t, place, [...keep, 'prompt', '-s', 's1', 'hello']).done(0);
+  assert.equal(first.stopReason, 'end_turn');
+  // Its owner leaves when nothing has come for a second, and the agent with it.
+  assert.deepEqual(await place.left(20_000), []);
+
+  const second = await run(t, place, [...keep, 'prompt', '-s', 's1', 'history']).done(0);
+  const methods = second.stdout.split('\n').filter(Boolean).map((l) => JSON.parse(l).method);
+  assert.ok(methods.includes('session/resume') || methods.includes('session/load'), `it was not opened again: ${methods}`);
+  assert.ok(!methods.includes('session/new'), `it was begun anew: ${methods}`);
+  assert.match(second.wire.text(), /hello/, 'the thread knows what the first process ran');
+  assert.deepEqual(await place.left(20_000), []);
+
+  const history = await manage('sessions', 'history', 's1').done(0);
+  assert.match(history.stdout, /hello/);
+  assert.match(history.stdout, /history/);
+});

@@ -314,6 +314,59 @@ for (const version of versions) {
       await client.finish();
     });
 
+    describe('a session of an earlier process', () => {
+      const before = async (t, place, options) => {
+        const first = await open(t, place, options);
+        const hello = await first.prompt('hello');
+        const refused = await first.prompt('helo');
+        await first.finish();
+        return { id: first.sessionId, hello, refused };
+      };
+      const said = (client) => client.wire.updates.filter((u) => u.update.sessionUpdate === 'user_message_chunk').map((u) => u.update.content.text);
+
+      test('session/load shows it again', async (t) => {
+        const place = new Place(t);
+        const { id, hello, refused } = await before(t, place);
+        const client = await open(t, place, { session: { method: 'session/load', id } });
+        assert.equal(client.initialized.agentCapabilities.loadSession, true);
+        assert.deepEqual(said(client), ['hello', 'helo']);
+        assert.equal(client.wire.text(), hello.text + refused.text);
+        assert.deepEqual(client.wire.tools().map((c) => [c.toolCallId, c.status, c.rawOutput]), [[hello.tool.toolCallId, 'completed', hello.tool.rawOutput]]);
+        assert.equal((await client.prompt('hello')).outcome, 'completed');
+        await client.finish();
+      });
+
+      test('session/resume goes on with it and shows nothing', async (t) => {
+        const place = new Place(t);
+        const { id } = await before(t, place);
+        const client = await open(t, place, { session: { method: 'session/resume', id } });
+        assert.equal(client.wire.text(), '');
+        assert.deepEqual(said(client), []);
+        const history = await client.prompt('history');
+        assert.match(history.text, /hello/);
+        await client.finish();
+      });
+
+      test('output of a terminal is text where none is shown', async (t) => {
+        const place = new Place(t);
+        const capabilities = { _meta: { terminal_output: true } };
+        const { id } = await before(t, place, { clientInfo: zed, capabilities });
+        const shows = await open(t, place, { clientInfo: zed, capabilities, session: { method: 'session/load', id } });
+        assert.match(shows.wire.updates.map((u) => u.update._meta?.terminal_output?.data ?? '').join(''), /hello from the project/);
+        await shows.finish();
+        const text = await open(t, place, { session: { method: 'session/load', id } });
+        assert.match(unfenced(text.wire.text()), /hello from the project/);
+        await text.finish();
+      });
+
+      test('one that is not there is an error', async (t) => {
+        const client = await open(t, new Place(t));
+        const params = { cwd: '/', mcpServers: [], sessionId: 'sess_none' };
+        for (const method of ['session/load', 'session/resume']) await assert.rejects(client.call(method, params), { code: -32002 });
+        await client.finish();
+      });
+    });
+
     test('an environment without PATH and HOME', async (t) => {
       const client = await open(t, new Place(t), { env: {} });
       assert.equal((await client.prompt('help')).outcome, 'completed');

@@ -14,6 +14,8 @@ console.error = (...args) => complaints.push(args.map((a) => (typeof a === 'stri
 const strictMethods = {
   initialize: 'initialize',
   'session/new': 'newSession',
+  'session/load': 'loadSession',
+  'session/resume': 'resumeSession',
   'session/prompt': 'prompt',
   'session/cancel': 'cancel',
 };
@@ -34,7 +36,8 @@ function connectNewest(agent, handlers) {
 }
 
 // A Client is a connection with one session. `permission` answers permission
-// requests; without one a request fails the test.
+// requests; without one a request fails the test. `session` is {method, id} of
+// one that is there already.
 export class Client {
   asked = []; // the permission requests
   received = []; // the updates as the SDK handed them on
@@ -58,8 +61,9 @@ export class Client {
       clientCapabilities: options.capabilities ?? {},
       clientInfo: options.clientInfo ?? { name: 'e2e', version: '1.0.0' },
     });
-    const session = await client.call('session/new', { cwd: place.project, mcpServers: [] });
-    client.sessionId = session.sessionId;
+    const { method = 'session/new', id } = options.session ?? {};
+    client.opened = await client.call(method, { cwd: place.project, mcpServers: [], ...(id && { sessionId: id }) });
+    client.sessionId = id ?? client.opened.sessionId;
     return client;
   }
 

@@ -148,7 +148,7 @@ export class Wire {
     const { sessionId, update } = params;
     this.updates.push({ sessionId, update });
     // The list of commands and the session's title and options may come at any
-    // time; whatever else comes belongs to a turn.
+    // time; whatever else comes belongs to a turn, or to the replay of some.
     const always = ['available_commands_update', 'session_info_update', 'config_option_update'];
     if (!always.includes(update.sessionUpdate) && !this.#inTurn(sessionId)) this.problem('an update outside of a turn', line);
     switch (update.sessionUpdate) {
@@ -167,7 +167,7 @@ export class Wire {
   }
 
   #inTurn(sessionId) {
-    return [...this.#requests.values()].some((r) => r.method === 'session/prompt' && r.sessionId === sessionId);
+    return [...this.#requests.values()].some((r) => (r.method === 'session/prompt' || r.method === 'session/load') && r.sessionId === sessionId);
   }
 
   #answer(message, line) {
