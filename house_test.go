@@ -47,7 +47,7 @@ var imports = map[string][]string{
 // together with what it is for.
 var testImports = map[string][]string{
 	"acp/acptest":   {"acp/agent", "command", "host", "host/project"},
-	"acp/agent":     {"acp/acptest", "host/project"},
+	"acp/agent":     {"acp/acptest", "host/project", "runtime/thread"},
 	"cmd/chant-acp": {"acp/acptest"},
 
 	"runtime/conversation": {"acp", "acp/agent"},

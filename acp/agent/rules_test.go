@@ -12,15 +12,16 @@ import (
 // see "A turn" in the specification of the agent.
 type rules struct {
 	t        *testing.T
-	sessions map[string]*thread
+	sessions map[string]*seenThread
 	calls    map[string]*call
 
 	mu      sync.Mutex
 	prompts map[string]string // session by the id of a prompt that was sent
+	loads   map[string]string // session by the id of a load or resume
 }
 
-// thread is what a client knows of a session.
-type thread struct {
+// seenThread is what a client knows of a session.
+type seenThread struct {
 	open   int             // tool calls without an end
 	text   strings.Builder // of the turn
 	titles int
@@ -32,7 +33,7 @@ type call struct {
 }
 
 func newRules(t *testing.T) *rules {
-	return &rules{t: t, sessions: map[string]*thread{}, calls: map[string]*call{}, prompts: map[string]string{}}
+	return &rules{t: t, sessions: map[string]*seenThread{}, calls: map[string]*call{}, prompts: map[string]string{}, loads: map[string]string{}}
 }
 
 // sent notes a prompt before it is written.
@@ -40,6 +41,34 @@ func (r *rules) sent(id, session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.prompts[id] = session
+}
+
+// opening notes a load or resume before it is written.
+func (r *rules) opening(id, session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.loads[id] = session
+}
+
+// loading says whether a load of the session has no answer yet.
+func (r *rules) loading(session string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.loads {
+		if s == session {
+			return true
+		}
+	}
+	return false
+}
+
+// opened takes the load of an answer.
+func (r *rules) opened(id string) (session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	session = r.loads[id]
+	delete(r.loads, id)
+	return session
 }
 
 // open says whether a prompt of the session has no answer yet.
@@ -86,7 +115,19 @@ func (r *rules) answer(m message) {
 	}
 	_ = json.Unmarshal(m.Result, &result)
 	if result.SessionID != "" {
-		r.sessions[result.SessionID] = &thread{}
+		r.sessions[result.SessionID] = &seenThread{}
+	}
+	if session := r.opened(string(m.ID)); session != "" && m.Error == nil {
+		s := r.known(session)
+		if !r.open(session) && s.open > 0 {
+			r.t.Errorf("a replay ended with %d open tool calls: %s", s.open, m.raw)
+		}
+		if !r.open(session) && fenceOpen(s.text.String()) {
+			r.t.Errorf("a replay ended inside a code block: %q", s.text.String())
+		}
+		if !r.open(session) {
+			s.text.Reset()
+		}
 	}
 	session := r.closed(string(m.ID))
 	if result.StopReason == "" {
@@ -113,22 +154,28 @@ func (r *rules) answer(m message) {
 
 func (r *rules) update(m message) {
 	u := m.Params.Update
-	s := r.sessions[m.Params.SessionID]
+	s, loading := r.sessions[m.Params.SessionID], r.loading(m.Params.SessionID)
+	if loading {
+		s = r.known(m.Params.SessionID)
+	}
 	if s == nil {
 		r.t.Errorf("an update before the answer to session/new: %s", m.raw)
 		return
 	}
-	if !strings.HasPrefix(u.Kind, "available_") && !strings.HasPrefix(u.Kind, "config_") && !r.open(m.Params.SessionID) {
+	if !strings.HasPrefix(u.Kind, "available_") && !strings.HasPrefix(u.Kind, "config_") && !loading && !r.open(m.Params.SessionID) {
 		r.t.Errorf("an update outside of a turn: %s", m.raw)
 	}
 	switch u.Kind {
 	case "tool_call":
-		if r.calls[u.ToolCallID] != nil {
+		before := r.calls[u.ToolCallID]
+		if before != nil && !loading {
 			r.t.Errorf("the tool call %s was announced twice", u.ToolCallID)
 		}
 		r.calls[u.ToolCallID] = &call{status: u.Status}
 		r.terminal(u, true)
-		s.open++
+		if before == nil || final(before.status) {
+			s.open++ // a replay announces an open call anew
+		}
 	case "tool_call_update":
 		c := r.calls[u.ToolCallID]
 		if c == nil {
@@ -145,6 +192,11 @@ func (r *rules) update(m message) {
 			s.open--
 		}
 		r.terminal(u, false)
+	case "user_message_chunk":
+		if !loading {
+			r.t.Errorf("a prompt told outside of a replay: %s", m.raw)
+		}
+		s.text.Reset()
 	case "agent_message_chunk":
 		s.text.WriteString(u.text())
 	case "session_info_update":
@@ -152,6 +204,14 @@ func (r *rules) update(m message) {
 			r.t.Errorf("a second title: %s", m.raw)
 		}
 	}
+}
+
+// known is the session, also of one that another agent made.
+func (r *rules) known(session string) *seenThread {
+	if r.sessions[session] == nil {
+		r.sessions[session] = &seenThread{}
+	}
+	return r.sessions[session]
 }
 
 // terminal holds _meta.terminal_* to its order: a client knows a terminal from

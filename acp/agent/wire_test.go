@@ -236,6 +236,9 @@ func (w *wire) line(method string, params any) (id int, line string) {
 	if p, ok := params.(acp.PromptRequest); ok {
 		w.rules.sent(fmt.Sprint(w.id), p.SessionID)
 	}
+	if p, ok := params.(acp.LoadSessionRequest); ok {
+		w.rules.opening(fmt.Sprint(w.id), p.SessionID)
+	}
 	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": w.id, "method": method, "params": params})
 	if err != nil {
 		w.t.Fatal(err)
