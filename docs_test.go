@@ -225,19 +225,26 @@ func TestCommandsInDocuments(t *testing.T) {
 				continue
 			}
 			checked++
-			if help[m[1]] == "" {
-				out, err := exec.Command(binary, m[1], "-h").CombinedOutput()
-				help[m[1]] = string(out)
-				if err != nil || !strings.Contains(string(out), "chant-acp "+m[1]) {
-					t.Errorf("%s shows chant-acp %s, and there is no such command", file, m[1])
+			name, ask := m[1], func(name string) string {
+				if help[name] == "" {
+					out, err := exec.Command(binary, append(strings.Fields(name), "-h")...).CombinedOutput()
+					help[name] = string(out)
+					if err != nil || !strings.Contains(string(out), "chant-acp "+name+" ") {
+						t.Errorf("%s shows chant-acp %s, and there is no such command", file, name)
+					}
 				}
+				return help[name]
+			}
+			if words := strings.Fields(m[2]); len(words) > 0 && strings.Contains(ask(name), "chant-acp "+name+" [command]") {
+				name += " " + words[0]
 			}
 			for word := range strings.FieldsSeq(m[2]) {
 				flag := strings.TrimRight(word, ".,;:)]")
-				if strings.HasPrefix(flag, "--") && !strings.Contains(help[m[1]], flag) {
-					t.Errorf("%s shows chant-acp %s with %s, and there is no such flag", file, m[1], flag)
+				if strings.HasPrefix(flag, "--") && !strings.Contains(ask(name), flag) {
+					t.Errorf("%s shows chant-acp %s with %s, and there is no such flag", file, name, flag)
 				}
 			}
+			ask(name)
 		}
 	}
 	if checked < 10 {
