@@ -14,6 +14,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 const benchManifest = `version: 1
@@ -30,13 +31,13 @@ func (silent) RequestPermission(context.Context, acp.RequestPermissionRequest) (
 }
 
 // connectBench is a client and a session of an agent over a real project.
-func connectBench(b *testing.B) (*acp.ClientConn, string) {
+func connectBench(b *testing.B, store agent.Store) (*acp.ClientConn, string) {
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(benchManifest), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	here, there := acp.Pipe()
-	a := agent.New(agent.Options{Version: "bench", Log: zerolog.Nop(), Open: func(cwd string) host.Host {
+	a := agent.New(agent.Options{Version: "bench", Log: zerolog.Nop(), Store: store, Open: func(cwd string) host.Host {
 		return project.New(cwd, project.Options{Env: os.Environ(), LogDir: filepath.Join(dir, "logs")})
 	}})
 	ctx, leave := context.WithCancel(context.Background())
@@ -58,8 +59,19 @@ func connectBench(b *testing.B) (*acp.ClientConn, string) {
 	return conn, s.SessionID
 }
 
-func benchPrompt(b *testing.B, line string, want acp.StopReason) {
-	conn, id := connectBench(b)
+// benchStore keeps sessions on disk.
+func benchStore(b *testing.B) agent.Store {
+	s := thread.New(b.TempDir())
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s
+}
+
+func benchPrompt(b *testing.B, store agent.Store, line string, want acp.StopReason) {
+	conn, id := connectBench(b, store)
 	for b.Loop() {
 		r, err := conn.Prompt(context.Background(), acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text(line)}})
 		if err != nil || r.StopReason != want {
@@ -69,13 +81,18 @@ func benchPrompt(b *testing.B, line string, want acp.StopReason) {
 }
 
 // BenchmarkRefusal measures the agent alone: its client is a raw wire.
-func BenchmarkRefusal(b *testing.B) {
+func BenchmarkRefusal(b *testing.B) { benchRefusal(b, nil) }
+
+// BenchmarkRefusalKept is BenchmarkRefusal in a session that is kept on disk.
+func BenchmarkRefusalKept(b *testing.B) { benchRefusal(b, benchStore(b)) }
+
+func benchRefusal(b *testing.B, store agent.Store) {
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(benchManifest), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	here, there := acp.Pipe()
-	a := agent.New(agent.Options{Version: "bench", Log: zerolog.Nop(), Open: func(cwd string) host.Host {
+	a := agent.New(agent.Options{Version: "bench", Log: zerolog.Nop(), Store: store, Open: func(cwd string) host.Host {
 		return project.New(cwd, project.Options{Env: os.Environ()})
 	}})
 	var serving sync.WaitGroup
@@ -106,15 +123,18 @@ func BenchmarkRefusal(b *testing.B) {
 	}
 }
 
-func BenchmarkTrue(b *testing.B) { benchPrompt(b, "true", acp.StopEndTurn) }
+func BenchmarkTrue(b *testing.B) { benchPrompt(b, nil, "true", acp.StopEndTurn) }
+
+// BenchmarkTrueKept is BenchmarkTrue in a session that is kept on disk.
+func BenchmarkTrueKept(b *testing.B) { benchPrompt(b, benchStore(b), "true", acp.StopEndTurn) }
 
 func BenchmarkOutput64MiB(b *testing.B) {
 	b.SetBytes(64 << 20)
-	benchPrompt(b, "big", acp.StopEndTurn)
+	benchPrompt(b, nil, "big", acp.StopEndTurn)
 }
 
 func BenchmarkNewSession(b *testing.B) {
-	conn, _ := connectBench(b)
+	conn, _ := connectBench(b, nil)
 	dir := b.TempDir()
 	for b.Loop() {
 		if _, err := conn.NewSession(context.Background(), acp.NewSessionRequest{Cwd: dir}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 const conformanceManifest = `version: 1
@@ -31,6 +32,14 @@ commands:
 // TestConformance puts the agent, within this process, under the suite that any
 // agent of the protocol can be put under.
 func TestConformance(t *testing.T) {
+	t.Run("forgetful", func(t *testing.T) { conform(t, "") })
+	t.Run("kept", func(t *testing.T) { conform(t, t.TempDir()) })
+}
+
+// conform runs the suite over an agent that keeps its sessions below root, where
+// one is given. Each connection has an agent and a store of its own, as if it
+// were another process.
+func conform(t *testing.T, root string) {
 	dir := t.TempDir()
 	mark := "1" + strconv.Itoa(os.Getpid()) + ".25" // seconds, and unlike those of anybody else
 	text := strings.ReplaceAll(conformanceManifest, "MARK", mark)
@@ -39,9 +48,15 @@ func TestConformance(t *testing.T) {
 	}
 	logs := filepath.Join(t.TempDir(), "state", "logs")
 	serve := func(c acp.Transport) {
-		a := agent.New(agent.Options{Version: "test", Confirm: "ask", Log: zerolog.Nop(), Open: func(cwd string) host.Host {
+		o := agent.Options{Version: "test", Confirm: "ask", Log: zerolog.Nop(), Open: func(cwd string) host.Host {
 			return project.New(cwd, project.Options{Env: os.Environ(), LogDir: logs})
-		}})
+		}}
+		if root != "" {
+			store := thread.New(root)
+			defer func() { _ = store.Close() }() // an fsync that fails is no matter of the protocol
+			o.Store = store
+		}
+		a := agent.New(o)
 		_ = a.Serve(context.Background(), c) // a failed write is part of the suite
 	}
 	acptest.Run(t, acptest.Agent{
@@ -56,5 +71,6 @@ func TestConformance(t *testing.T) {
 		Strict:      true,
 		MaxWrite:    maxLine,
 		Patience:    patience,
+		Durable:     root != "",
 	})
 }
