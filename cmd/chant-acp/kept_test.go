@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sessionsOf runs chant-acp sessions over the state of an agent.
+func sessionsOf(s *served, args ...string) (string, error) {
+	c := exec.Command(s.cmd.Path, append([]string{"sessions"}, args...)...)
+	c.Env = s.cmd.Env
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// A session whose command runs is neither deleted nor pruned, and can be
+// looked at.
+func TestSessionsOfRunning(t *testing.T) {
+	dir, mark := fixture(t)
+	s := serveIn(t, dir)
+	s.running("wait", "started")
+	out, err := sessionsOf(s, "delete", s.session)
+	if err == nil || !strings.Contains(out, fmt.Sprintf("process %d runs a command in it", s.cmd.Process.Pid)) {
+		t.Errorf("delete: %v, %s", err, out)
+	}
+	out, err = sessionsOf(s, "prune", "--older-than", "1ns")
+	if err != nil || out != "removed: 0 sessions, 0 logs\n" {
+		t.Errorf("prune: %v, %q", err, out)
+	}
+	out, err = sessionsOf(s, "show", s.session)
+	if err != nil || !strings.HasPrefix(out, "> wait\nstarted\n") || strings.Contains(out, "interrupted") {
+		t.Errorf("show: %v, %q", err, out)
+	}
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, s.session))
+	if m := s.answer("turn"); m.Result.StopReason != "cancelled" {
+		t.Errorf("the turn ended with %s", m.raw)
+	}
+	s.in.Close()
+	s.exit()
+	out, err = sessionsOf(s, "delete", s.session)
+	if err != nil || out != s.session+"\n" {
+		t.Errorf("delete, once nothing runs: %v, %q", err, out)
+	}
+	noSurvivors(t, mark)
+}
+
+// What can't be read is named, can't be opened, and can be deleted.
+func TestSessionsUnreadable(t *testing.T) {
+	dir, _ := fixture(t)
+	s := serveIn(t, dir)
+	s.prompt("hello")
+	s.answer("turn")
+	s.in.Close()
+	s.exit()
+	file := threadOf(s)
+	for name, damage := range map[string]struct{ content, says string }{
+		"garbage":         {"no thread at all\n", file},
+		"a newer version": {`{"format":"chant-acp/thread","version":99,"session":{}}` + "\n", "update chant-acp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(file, []byte(damage.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{{"show", "--json", s.session}, {"export", s.session}} {
+				out, err := sessionsOf(s, args...)
+				if err == nil || !strings.Contains(out, damage.says) {
+					t.Errorf("%s: %v, %q", args[0], err, out)
+				}
+			}
+			if out, err := sessionsOf(s, "show", s.session); err == nil || !strings.Contains(out, s.session) {
+				t.Errorf("show: %v, %q", err, out)
+			}
+		})
+	}
+	if out, err := sessionsOf(s, "delete", s.session); err != nil {
+		t.Errorf("delete: %v, %q", err, out)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the thread is still there: %v", err)
+	}
+}
+
+func threadOf(s *served) string { return filepath.Join(stateOf(s.cmd), "sessions", s.session+".jsonl") }
+
+func stateOf(c *exec.Cmd) string {
+	for _, v := range c.Env {
+		if dir, ok := strings.CutPrefix(v, "CHANT_ACP_STATE="); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
+// Before there is a session, nothing is looked for and nothing made.
+func TestStartTouchesNoState(t *testing.T) {
+	c := program(t)
+	c.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}` + "\n")
+	out, err := c.Output()
+	if err != nil || !strings.Contains(string(out), `"loadSession":true`) {
+		t.Errorf("%v, %s", err, out)
+	}
+	if _, err := os.Lstat(stateOf(c)); !os.IsNotExist(err) {
+		t.Errorf("the state folder is there: %v", err)
+	}
+}
