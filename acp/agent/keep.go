@@ -14,8 +14,8 @@ import (
 	"github.com/chant-acp/chant-acp/command"
 )
 
-// keptPrompt bounds what is kept of one block of a prompt. A command line is
-// never longer; what is, was refused.
+// keptPrompt bounds what is kept of the texts of a prompt, in bytes of JSON. A
+// command line is never longer; what is, was refused.
 const keptPrompt = 64 << 10
 
 // keep adds an event to what is kept before the next thing is sent.
@@ -30,9 +30,15 @@ func (t *turn) keep(e Event) {
 
 // note remembers an event for TurnEnded.
 func (t *turn) note(e Event) {
-	if t.conn.agent.o.TurnEnded != nil {
-		t.told = append(t.told, e)
+	if t.conn.agent.o.TurnEnded == nil {
+		return
 	}
+	if e.Kind == EventOutput {
+		if t.toldOutput += len(e.Text); t.toldOutput > maxReplay {
+			return // it is in the thread, and in the log
+		}
+	}
+	t.told = append(t.told, e)
 }
 
 // write puts the collected events into the store; the caller holds the session's
@@ -78,17 +84,15 @@ func (s *session) lossText() string {
 
 // promptEvent is what is kept of the prompt.
 func (t *turn) promptEvent() Event {
-	blocks := slices.Clone(t.blocks)
+	blocks, room := slices.Clone(t.blocks[:min(len(t.blocks), 64)]), keptPrompt
 	for i := range blocks {
-		blocks[i].Text = cutBytes(blocks[i].Text, keptPrompt)
+		blocks[i].Text = cutBytes(blocks[i].Text, max(room, len("…")))
+		room -= jsonLen(blocks[i].Text)
 		blocks[i].Data, blocks[i].Resource = "", shortResource(blocks[i].Resource)
 		for _, field := range []*string{&blocks[i].URI, &blocks[i].Name, &blocks[i].Title, &blocks[i].MimeType} {
 			*field = cutBytes(*field, fieldBytes)
 		}
 		blocks[i].Meta = nil
-	}
-	if len(blocks) > 64 {
-		blocks = blocks[:64]
 	}
 	return Event{Kind: EventPrompt, Prompt: blocks, Client: t.clientName}
 }

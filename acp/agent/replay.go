@@ -22,17 +22,26 @@ const freeLook = 50 * time.Millisecond
 type past struct {
 	events []Event
 	size   int
-	left   int // turns left out
+	left   int  // turns left out
+	cut    bool // output of the only turn left was left out
 }
 
 func (p *past) add(e Event) error {
+	if e.Kind == EventOutput && p.size > maxReplay {
+		if p.cut { // one turn alone, with more output than all that is replayed
+			return nil
+		}
+		p.cut = true
+		e = Event{Kind: EventSay, Time: e.Time, Turn: e.Turn, Text: "\nThe rest of this output is not shown again.\n\n"}
+	}
 	p.events = append(p.events, e)
 	p.size += eventSize(e)
 	for p.size > maxReplay {
 		next := p.secondTurn()
 		if next == 0 {
-			break // one turn alone: it is bounded by what was shown of it
+			break
 		}
+		p.cut = false
 		for _, gone := range p.events[:next] {
 			p.size -= eventSize(gone)
 		}

@@ -666,3 +666,106 @@ func TestOneProcessATurn(t *testing.T) {
 		t.Errorf("%q", log.text())
 	}
 }
+
+func TestLargePromptIsKept(t *testing.T) {
+	root, h := t.TempDir(), newStub(t)
+	w := process(t, root, h, setup{})
+	id := w.newSession()
+	var blocks []acp.ContentBlock
+	for range 100 {
+		blocks = append(blocks, acp.Text(strings.Repeat("\x01x", 20<<10)), acp.ResourceLink(strings.Repeat("n", 50<<10), "file:///"+strings.Repeat("u", 50<<10)))
+	}
+	w.ended(w.request("session/prompt", promptParams(id, blocks...)))
+	w.prompt(id, "ok")
+	if text := turnLog(w.seen).text(); strings.Contains(text, "not being kept") {
+		t.Errorf("%.300q", text)
+	}
+	log, _ := process(t, root, h, setup{}).load(id)
+	if texts := log.updates("user_message_chunk"); len(texts) < 2 || texts[len(texts)-1].text() != "ok" {
+		t.Errorf("%d texts", len(texts))
+	}
+}
+
+// TestReplayIsBounded loads threads of more than is replayed: of many turns the
+// last are shown, of one turn its beginning and its end.
+func TestReplayIsBounded(t *testing.T) {
+	for _, turns := range []int{1, 20} {
+		t.Run(fmt.Sprint(turns), func(t *testing.T) {
+			root, h := t.TempDir(), newStub(t)
+			w := process(t, root, h, setup{})
+			id := w.newSession()
+			store := disk(t, root)
+			now := time.Now().UTC()
+			for turn := range turns {
+				name := fmt.Sprintf("old.%d", turn)
+				exit := 0
+				events := []agent.Event{
+					{Kind: agent.EventPrompt, Time: now, Turn: name, Prompt: []acp.ContentBlock{acp.Text(name)}},
+					{Kind: agent.EventCall, Time: now, Turn: name, CallID: name, Call: &agent.CallEvent{Title: name, Status: "in_progress", Cwd: h.root}},
+				}
+				for i := range 1000 {
+					line := fmt.Sprintf("%-19999d\n", i)
+					if i == 0 {
+						line = "\n````````\n" + line
+					}
+					if i > 50 && turns > 1 {
+						break
+					}
+					events = append(events, agent.Event{Kind: agent.EventOutput, Time: now, Turn: name, CallID: name, Text: line})
+				}
+				events = append(events,
+					agent.Event{Kind: agent.EventOutput, Time: now, Turn: name, CallID: name, Text: "````````\n"},
+					agent.Event{Kind: agent.EventResult, Time: now, Turn: name, CallID: name, Result: &agent.ResultEvent{Status: "completed", ExitCode: &exit}},
+					agent.Event{Kind: agent.EventSay, Time: now, Turn: name, Text: "the end of " + name},
+					agent.Event{Kind: agent.EventEnd, Time: now, Turn: name, End: &agent.EndEvent{Reason: acp.StopEndTurn, State: "completed", Line: name}})
+				if err := store.Append(context.Background(), id, false, events...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			log, _ := w.load(id)
+			text := log.text()
+			if len(text) > 9<<20 || len(text) < 6<<20 {
+				t.Errorf("%d bytes", len(text))
+			}
+			if last := fmt.Sprintf("the end of old.%d", turns-1); !strings.HasSuffix(text, last) {
+				t.Errorf("ends with %q", text[len(text)-100:])
+			}
+			_, history := w.prompt(id, "history 1000")
+			if got := strings.Count(history.text(), " completed "); got != turns {
+				t.Errorf("%d commands in history, want %d", got, turns)
+			}
+		})
+	}
+}
+
+// TestTurnEnded tells each turn once, with what was kept of it.
+func TestTurnEnded(t *testing.T) {
+	type told struct {
+		record agent.SessionRecord
+		kinds  []agent.EventKind
+	}
+	got := make(chan told, 10)
+	w := dial(t, setup{options: agent.Options{Store: thread.Mem(), TurnEnded: func(s agent.SessionRecord, turn []agent.Event) {
+		var kinds []agent.EventKind
+		for _, e := range turn {
+			kinds = append(kinds, e.Kind)
+		}
+		got <- told{s, kinds}
+	}}})
+	id := w.newSession()
+	for line, want := range map[string][]agent.EventKind{
+		"ok":      {agent.EventPrompt, agent.EventCall, agent.EventOutput, agent.EventOutput, agent.EventResult, agent.EventSay, agent.EventEnd},
+		"nothing": {agent.EventPrompt, agent.EventSay, agent.EventEnd},
+	} {
+		w.prompt(id, line)
+		if x := <-got; x.record.ID != id || !slices.Equal(slices.Compact(x.kinds), slices.Compact(want)) {
+			t.Errorf("%s: %+v", line, x)
+		}
+	}
+	if err := w.hangUp(); err != nil {
+		t.Error(err)
+	}
+	if len(got) > 0 {
+		t.Errorf("%+v was told twice", <-got)
+	}
+}

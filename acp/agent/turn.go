@@ -65,9 +65,11 @@ type turn struct {
 	tail   *acp.Batch // what is sent together with the response
 	kept   []Event    // what is kept before the next thing is sent
 	told   []Event    // all of it, where somebody wants to know
-	said   bool       // text was sent: the next paragraph starts a new line
-	call   *execution // the program of the turn, once it has one
-	next   func() end // what is left to do after prepare
+	// toldOutput is how much output there was, in bytes: told is bounded.
+	toldOutput int
+	said       bool       // text was sent: the next paragraph starts a new line
+	call       *execution // the program of the turn, once it has one
+	next       func() end // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
 	loaded chan struct{}
 	// release, where set, lets other processes run turns of the thread.
@@ -132,6 +134,12 @@ func (t *turn) answered() []func() {
 	return after
 }
 
+func (t *turn) isOver() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.over
+}
+
 // setCall notes whose tool call is open, and returns whose was.
 func (t *turn) setCall(x *execution) (before *execution) {
 	t.mu.Lock()
@@ -142,14 +150,17 @@ func (t *turn) setCall(x *execution) (before *execution) {
 
 // giveUp answers for a turn that does not end in time, when the agent leaves.
 func (t *turn) giveUp() {
+	e := &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted}
+	t.mu.Lock()
+	if t.open != nil {
+		e.Line, e.Ran = t.open.inv.Line, t.program != nil
+	}
+	t.mu.Unlock()
 	after, gaveUp := t.giveUpAnswer()
 	if !gaveUp {
 		return
 	}
-	t.session.write([]Event{{
-		Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName,
-		End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
-	}})
+	t.session.write([]Event{{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}})
 	for _, f := range after {
 		f()
 	}
@@ -365,9 +376,9 @@ func (t *turn) say(text string) {
 
 // close adds text to what is sent with the response.
 func (t *turn) close(text string) {
-	t.keep(Event{Kind: EventSay, Text: text})
 	for _, piece := range pieces(text) {
 		t.said = true
+		t.keep(Event{Kind: EventSay, Text: piece})
 		t.session.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(piece)})
 	}
 }
@@ -408,7 +419,9 @@ func (t *turn) finish(e end) {
 
 func (t *turn) answer(e end) (after []func()) {
 	s := t.session
-	t.keep(Event{Kind: EventEnd, Client: t.clientName, End: &EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
+	if !t.isOver() {
+		t.keep(Event{Kind: EventEnd, Client: t.clientName, End: &EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
+	}
 	s.wire.Lock()
 	defer s.wire.Unlock()
 	t.write()
