@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -138,6 +139,35 @@ func BenchmarkNewSession(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {
 		if _, err := conn.NewSession(context.Background(), acp.NewSessionRequest{Cwd: dir}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkReplay loads a thread of 5,000 updates.
+func BenchmarkReplay(b *testing.B) {
+	store := benchStore(b)
+	conn, id := connectBench(b, store)
+	now := time.Now().UTC()
+	events := []agent.Event{
+		{Kind: agent.EventPrompt, Time: now, Turn: "old.1", Prompt: []acp.ContentBlock{acp.Text("big")}},
+		{Kind: agent.EventCall, Time: now, Turn: "old.1", CallID: "call_1", Call: &agent.CallEvent{Title: "big", Status: acp.ToolInProgress, Cwd: "/"}},
+	}
+	for range 4996 {
+		events = append(events, agent.Event{Kind: agent.EventOutput, Time: now, Turn: "old.1", CallID: "call_1", Text: "one line of some output that a program prints\n"})
+	}
+	events = append(events,
+		agent.Event{Kind: agent.EventResult, Time: now, Turn: "old.1", CallID: "call_1", Result: &agent.ResultEvent{Status: acp.ToolCompleted}},
+		agent.Event{Kind: agent.EventEnd, Time: now, Turn: "old.1", End: &agent.EndEvent{Reason: acp.StopEndTurn, State: "completed", Line: "big"}})
+	if err := store.Append(context.Background(), id, false, events...); err != nil {
+		b.Fatal(err)
+	}
+	list, err := conn.ListSessions(context.Background(), acp.ListSessionsRequest{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := conn.LoadSession(context.Background(), acp.LoadSessionRequest{SessionID: id, Cwd: list.Sessions[0].Cwd}); err != nil {
 			b.Fatal(err)
 		}
 	}
