@@ -134,8 +134,10 @@ func (t *turn) later(inv *command.Invocation, next func() end) end {
 	})
 }
 
-// aside leaves the rest of the turn to its goroutine.
+// aside leaves the rest of the turn to its goroutine. The prompt is kept before
+// that waits for anything; where nothing waits, all is kept at once.
 func (t *turn) aside(next func() end) end {
+	t.flush()
 	t.next = next
 	return end{}
 }

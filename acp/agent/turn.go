@@ -342,7 +342,9 @@ func (t *turn) greet(allow host.AllowList) {
 	if tell {
 		t.close("The project's commands are not available, because its manifest can't be used. The built-in commands still work.\n\n" + fenced(problem) + "\n\n")
 	}
-	t.flush()
+	if news || changed || tell {
+		t.flush()
+	}
 }
 
 // flush sends what was collected for the response already now. It does not
