@@ -72,6 +72,23 @@ func (s *session) notKept(err error) {
 	}
 }
 
+// tell passes the turns that ended on to who wants to know, in their order.
+func (s *session) tell() {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	for {
+		s.mu.Lock()
+		if len(s.untold) == 0 {
+			s.mu.Unlock()
+			return
+		}
+		turn, r := s.untold[0], s.record()
+		s.untold = s.untold[1:]
+		s.mu.Unlock()
+		s.conn.agent.o.TurnEnded(r, turn)
+	}
+}
+
 // lossText is what the client is told, once, of a thread that is not kept; the
 // caller holds the session's lock.
 func (s *session) lossText() string {

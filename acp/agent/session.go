@@ -40,7 +40,11 @@ type session struct {
 	// goes on meanwhile are told one after the other.
 	wire sync.Mutex
 
+	// telling is held while TurnEnded is called: it hears of turns in order.
+	telling sync.Mutex
+
 	mu      sync.Mutex
+	untold  [][]Event // turns that TurnEnded has not heard of
 	turn    *turn
 	env     string // "" for none
 	output  string

@@ -206,7 +206,7 @@ func (t *turn) begin() bool {
 	}
 	t.finish(e)
 	if len(t.told) > 0 {
-		t.conn.aside(t.tell)
+		t.conn.aside(t.session.tell)
 	}
 	return true
 }
@@ -243,17 +243,7 @@ func (t *turn) run() {
 	})
 	unwatch()
 	t.finish(e)
-	t.tell()
-}
-
-// tell passes the turn on to who wants to know of it.
-func (t *turn) tell() {
-	if tell := t.conn.agent.o.TurnEnded; tell != nil && len(t.told) > 0 {
-		t.session.mu.Lock()
-		r := t.session.record()
-		t.session.mu.Unlock()
-		tell(r, t.told)
-	}
+	t.session.tell()
 }
 
 // settle takes note of every cancel that has arrived so far.
@@ -438,6 +428,9 @@ func (t *turn) answer(e end) (after []func()) {
 	defer s.mu.Unlock()
 	if e.line != "" {
 		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.clientName})
+	}
+	if len(t.told) > 0 {
+		s.untold = append(s.untold, t.told)
 	}
 	if text := s.lossText(); text != "" {
 		s.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(text)})

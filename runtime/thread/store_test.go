@@ -220,9 +220,9 @@ func TestOfAnotherUser(t *testing.T) {
 }
 
 func TestPermissions(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "state", "chant-acp")
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
-	root := filepath.Join(t.TempDir(), "state", "chant-acp")
 	s := openStore(t, root)
 	create(t, s, "s1")
 	release, err := s.Lock(t.Context(), "s1")

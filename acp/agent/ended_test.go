@@ -1,0 +1,61 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/runtime/thread"
+)
+
+// Who wants to know of turns hears of them in their order, however fast they
+// follow each other.
+func TestTurnsAreToldInOrder(t *testing.T) {
+	h := newStub(t)
+	var mu sync.Mutex
+	var heard []string
+	a := agent.New(agent.Options{
+		Store: thread.Mem(), Open: func(string) host.Host { return h }, Log: zerolog.Nop(),
+		TurnEnded: func(_ agent.SessionRecord, turn []agent.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, turn[0].Prompt[0].Text)
+		},
+	})
+	here, there := acp.Pipe()
+	ctx, leave := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = a.Serve(ctx, there) })
+	conn := acp.Connect(here, silent{}, zerolog.Nop())
+	if _, err := conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: 1}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := conn.NewSession(ctx, acp.NewSessionRequest{Cwd: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i := range 200 {
+		line := fmt.Sprintf("no-such-command-%d", i)
+		if i%3 == 0 {
+			line = fmt.Sprintf("ok %d", i)
+		}
+		want = append(want, line)
+		if _, err := conn.Prompt(ctx, acp.PromptRequest{SessionID: s.SessionID, Prompt: []acp.ContentBlock{acp.Text(line)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	serving.Wait() // leaving waits for what is still to be told
+	conn.Close()
+	if !slices.Equal(heard, want) {
+		t.Errorf("heard of %v", heard)
+	}
+}
