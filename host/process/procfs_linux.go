@@ -36,13 +36,15 @@ func parseStat(line []byte) (stat, bool) {
 	}
 	fields := bytes.Fields(line[i+1:])
 	const stateField, groupField, startField = 0, 2, 19 // the page counts from 1, and the name is its second
-	if len(fields) <= startField || len(fields[stateField]) != 1 {
+	if len(fields) <= startField || len(fields[stateField]) != 1 || !isLetter(fields[stateField][0]) {
 		return stat{}, false
 	}
 	group, err1 := strconv.Atoi(string(fields[groupField]))
 	start, err2 := strconv.ParseUint(string(fields[startField]), 10, 64)
 	return stat{state: fields[stateField][0], group: group, start: start}, err1 == nil && err2 == nil
 }
+
+func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
 // readProc fills buf from a file of a process and returns how much it read; 0 when the file can't be read.
 func readProc(pid int, name string, buf []byte) int {

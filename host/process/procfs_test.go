@@ -54,8 +54,9 @@ func TestTokenIn(t *testing.T) {
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("10 (sh) S 1 20 20 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 1000 10 0"))
 	f.Add([]byte(")"))
+	f.Add([]byte(")\x00 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if st, ok := parseStat(line); ok && st.state == 0 {
+		if st, ok := parseStat(line); ok && !isLetter(st.state) {
 			t.Errorf("%q: no state", line)
 		}
 	})
