@@ -46,6 +46,9 @@ type Options struct {
 	// TurnEnded, where set, is called after each turn of a kept session with the
 	// turn's events, once it is answered. Leaving waits for it.
 	TurnEnded func(s SessionRecord, turn []Event)
+	// TurnsWanted says whether TurnEnded wants to hear of a turn in a directory;
+	// nil: of all. It is asked at the beginning of each and must be quick.
+	TurnsWanted func(cwd string) bool
 	// Open makes the host of a session in cwd, an absolute path of a directory
 	// that exists. Required.
 	Open func(cwd string) host.Host

@@ -30,7 +30,7 @@ func (t *turn) keep(e Event) {
 
 // note remembers an event for TurnEnded.
 func (t *turn) note(e Event) {
-	if t.conn.agent.o.TurnEnded == nil {
+	if !t.wanted {
 		return
 	}
 	if e.Kind == EventOutput {

@@ -64,7 +64,8 @@ type turn struct {
 	cancel context.CancelCauseFunc
 	tail   *acp.Batch // what is sent together with the response
 	kept   []Event    // what is kept before the next thing is sent
-	told   []Event    // all of it, where somebody wants to know
+	wanted bool       // somebody wants to know of the turn
+	told   []Event    // all of it, then
 	// toldOutput is how much output there was, in bytes: told is bounded.
 	toldOutput int
 	said       bool       // text was sent: the next paragraph starts a new line
@@ -93,6 +94,8 @@ func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 		client: c.client, clientName: c.clientName, terminal: c.terminal, tail: c.Batch(),
 		loaded: s.loaded,
 	}
+	o := c.agent.o
+	t.wanted = o.TurnEnded != nil && (o.TurnsWanted == nil || o.TurnsWanted(s.dir))
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	return t
 }

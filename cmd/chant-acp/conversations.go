@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -19,10 +20,37 @@ type conversations struct {
 
 	mu   sync.Mutex      // one turn at a time, as they end
 	made map[string]bool // by folder and id: the file was made
+
+	looking sync.Mutex
+	looks   map[string]look // by directory
+}
+
+// look is whether a directory's workspace has a folder of conversations, and
+// until when that counts.
+type look struct {
+	found bool
+	until time.Time
+}
+
+// lookFor is how long a look counts: turns can follow each other in less than a
+// millisecond, and a folder is not made between two of them.
+const lookFor = time.Second
+
+// wanted says whether the turns in a directory are written at all.
+func (c *conversations) wanted(cwd string) bool {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	now := time.Now()
+	l := c.looks[cwd]
+	if now.After(l.until) {
+		l = look{conversationsOf(cwd) != "", now.Add(lookFor)}
+		c.looks[cwd] = l
+	}
+	return l.found
 }
 
 func newConversations(log zerolog.Logger) *conversations {
-	return &conversations{log: log, made: map[string]bool{}}
+	return &conversations{log: log, made: map[string]bool{}, looks: map[string]look{}}
 }
 
 // turnEnded adds a turn to the conversation of its session. That it can't is no

@@ -107,7 +107,8 @@ func (f *agentFlags) agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 		Open:     func(cwd string) host.Host { return project.New(cwd, project.Options{Env: env, LogDir: logs}) },
 	}
 	if store != nil {
-		o.TurnEnded = newConversations(log).turnEnded
+		c := newConversations(log)
+		o.TurnEnded, o.TurnsWanted = c.turnEnded, c.wanted
 	}
 	return agent.New(o)
 }
@@ -185,7 +186,7 @@ func serve(std streams, f *agentFlags) error {
 
 // closeBudget is how long the last fsync may hold up the exit: the agent leaves
 // within 1.4 s, and clients send SIGKILL 1.5 s after they closed the input.
-const closeBudget = 100 * time.Millisecond
+const closeBudget = 50 * time.Millisecond
 
 // closeStore closes the store, but does not wait for a slow disk: what was
 // appended survives the process all the same.
