@@ -26,6 +26,7 @@ type pendingConfirm struct {
 	env    string
 	digest string
 	until  time.Time
+	unkept bool // no other process can know of it
 }
 
 // confirmation decides how this turn's command is confirmed.
@@ -137,10 +138,12 @@ func (t *turn) confirm(allow host.AllowList, key string) end {
 	t.session.catchUp(t.ctx)
 	key = strings.ToLower(key)
 	p, err := t.session.take(key)
-	t.keep(Event{Kind: EventUsed, Text: key})
-	t.flush() // it is used up before anything is done with it
+	used := t.use(key) // it is used up before anything is done with it
 	if err != nil {
 		return t.refuse(err)
+	}
+	if used != nil && !p.unkept {
+		return t.refuse(fmt.Errorf("nothing was run: that the code %s is used up could not be kept, so that another process could use it again (%w). Make room, or type the command in a new thread", code(key), used))
 	}
 	inv, err := allow.Registry.Parse(p.words, command.ParseOptions{Environment: p.env})
 	if err != nil {

@@ -60,7 +60,39 @@ func (s *session) write(events []Event) {
 	durable := slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventCode || e.Kind == EventUsed })
 	if err := store.Append(context.Background(), s.id, durable, events...); err != nil {
 		s.notKept(err)
+		s.codesNotKept(events)
 	}
+}
+
+// codesNotKept marks the codes that no other process can come to know.
+func (s *session) codesNotKept(events []Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		if e.Code == nil {
+			continue
+		}
+		if p, ok := s.pending[e.Code.Code]; ok {
+			p.unkept = true
+			s.pending[e.Code.Code] = p
+		}
+	}
+}
+
+// use keeps, before it returns, that a code is used up.
+func (t *turn) use(code string) error {
+	store := t.conn.agent.o.Store
+	if store == nil {
+		return nil
+	}
+	t.flush()
+	e := Event{Kind: EventUsed, Time: time.Now().UTC(), Turn: t.id, Text: code}
+	t.note(e)
+	err := store.Append(context.Background(), t.session.id, true, e)
+	if err != nil {
+		t.session.notKept(err)
+	}
+	return err
 }
 
 // notKept notes why the thread is not kept, the first reason counting.

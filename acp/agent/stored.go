@@ -132,11 +132,11 @@ func (c *conn) load(s *session, r *acp.Request, terminal bool) {
 	defer s.wire.Unlock()
 	var p past
 	next, err := c.agent.o.Store.Read(context.Background(), s.id, 0, p.add)
-	if err != nil {
-		r.Fail(storeError(s.id, err))
-		return
+	if err == nil {
+		err = s.closeTorn(context.Background(), &p, next)
 	}
-	if err := s.closeTorn(context.Background(), &p, next); err != nil {
+	if err != nil {
+		c.unload(s)
 		r.Fail(storeError(s.id, err))
 		return
 	}
@@ -144,6 +144,19 @@ func (c *conn) load(s *session, r *acp.Request, terminal bool) {
 	s.replay(b, p, terminal)
 	s.opened(b, r)
 	b.Send()
+}
+
+// unload takes a session back that could not be loaded, unless a turn of it
+// runs: what is damaged is not written to.
+func (c *conn) unload(s *session) {
+	s.mu.Lock()
+	idle := s.turn == nil
+	s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if idle && c.sessions[s.id] == s {
+		delete(c.sessions, s.id)
+	}
 }
 
 func (c *conn) listSessions(r *acp.Request) error {

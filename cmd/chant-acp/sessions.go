@@ -40,6 +40,10 @@ type kept struct {
 // withKept gives do the store, closes it, and makes errors those of a command
 // that failed.
 func withKept(do func(kept) error) error {
+	if dir := os.Getenv("CHANT_ACP_STATE"); dir != "" && !filepath.IsAbs(dir) {
+		// serve goes on with the default; what removes sessions must not guess.
+		return &exitError{exitUsage, fmt.Errorf("CHANT_ACP_STATE is %q: give the state folder as an absolute path", dir)}
+	}
 	root := stateroot.Dir(os.Getenv)
 	k := kept{thread.New(root), filepath.Join(root, "logs")}
 	err := errors.Join(do(k), k.Close())
