@@ -45,23 +45,25 @@ func (t *turn) note(e Event) {
 // wire.
 func (t *turn) write() {
 	if len(t.kept) > 0 {
-		t.session.write(t.kept)
+		_ = t.session.write(t.kept)
 		t.kept = t.kept[:0]
 	}
 }
 
 // write appends events. That they can't be kept does not end a turn; the client
-// is told once.
-func (s *session) write(events []Event) {
+// is told once; the error is for who has to know at once.
+func (s *session) write(events []Event) error {
 	store := s.conn.agent.o.Store
 	if store == nil {
-		return
+		return nil
 	}
 	durable := slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventCode || e.Kind == EventUsed })
-	if err := store.Append(context.Background(), s.id, durable, events...); err != nil {
+	err := store.Append(context.Background(), s.id, durable, events...)
+	if err != nil {
 		s.notKept(err)
 		s.codesNotKept(events)
 	}
+	return err
 }
 
 // codesNotKept marks the codes that no other process can come to know.
@@ -81,18 +83,13 @@ func (s *session) codesNotKept(events []Event) {
 
 // use keeps, before it returns, that a code is used up.
 func (t *turn) use(code string) error {
-	store := t.conn.agent.o.Store
-	if store == nil {
+	if t.conn.agent.o.Store == nil {
 		return nil
 	}
 	t.flush()
 	e := Event{Kind: EventUsed, Time: time.Now().UTC(), Turn: t.id, Text: code}
 	t.note(e)
-	err := store.Append(context.Background(), t.session.id, true, e)
-	if err != nil {
-		t.session.notKept(err)
-	}
-	return err
+	return t.session.write([]Event{e})
 }
 
 // notKept notes why the thread is not kept, the first reason counting.

@@ -326,7 +326,7 @@ func (s *session) closeTorn(ctx context.Context, p *past, position int64) error 
 	if len(ends) == 0 {
 		return nil
 	}
-	s.write(ends)
+	_ = s.write(ends)
 	for _, e := range ends {
 		_ = p.add(e)
 	}

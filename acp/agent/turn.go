@@ -163,7 +163,7 @@ func (t *turn) giveUp() {
 	if !gaveUp {
 		return
 	}
-	t.session.write([]Event{{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}})
+	_ = t.session.write([]Event{{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}})
 	for _, f := range after {
 		f()
 	}
@@ -357,7 +357,7 @@ func (t *turn) stream(ctx context.Context, e Event, u acp.SessionUpdate) error {
 	if t.conn.agent.o.Store != nil {
 		e.Time, e.Turn = time.Now().UTC(), t.id
 		t.note(e)
-		t.session.write([]Event{e})
+		_ = t.session.write([]Event{e})
 	}
 	return t.conn.Update(ctx, t.session.id, u)
 }
