@@ -148,6 +148,9 @@ func (c *conn) leave() error {
 	defer cancel()
 	c.mu.Lock()
 	c.leaving = true
+	for t := range c.open { // all, before one that ends gives its place to another
+		t.doom(host.StopLeaving)
+	}
 	for t := range c.open {
 		t.stop(host.StopLeaving)
 	}

@@ -115,6 +115,16 @@ func (t *turn) stop(why host.Stop) {
 	}
 }
 
+// doom records the first reason ahead of stop: from here on the turn starts no
+// program.
+func (t *turn) doom(why host.Stop) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped == host.StopNone {
+		t.stopped = why
+	}
+}
+
 // whenOver calls f once the turn is answered. f must not block.
 func (t *turn) whenOver(f func()) {
 	t.mu.Lock()
