@@ -18,39 +18,39 @@ import (
 // line started runs on another thread, unless the reading goroutine yields
 // before it reads on. Close ends a Read.
 type Reader struct {
-	f      *os.File
-	wake   *os.File // an eventfd, readable once Close was called
+	fd     int
+	wake   int // an eventfd, readable once Close was called
 	closed atomic.Bool
-	mu     sync.Mutex // held by Read, and by Close while it closes
+	read   sync.Mutex // held by Read, and by Close while it closes
+	look   sync.Mutex // held by HungUp, and by Close while it closes
 }
 
-// NewReader makes a Reader of f, which it owns from then on.
+// NewReader makes a Reader of f, which it closes: what f reads it reads by a
+// descriptor that the runtime's poller does not know, and whose every line would
+// otherwise wake a thread that waits there.
 func NewReader(f *os.File) (*Reader, error) {
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	fd := -1
+	raw, err := f.SyscallConn()
+	if err == nil {
+		err = errors.Join(raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3) }), err)
+	}
 	if err != nil {
+		return nil, fmt.Errorf("duplicating %s: %w", f.Name(), err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		_ = unix.Close(fd)
 		return nil, fmt.Errorf("making an eventfd: %w", err)
 	}
-	return &Reader{f: f, wake: os.NewFile(uintptr(fd), "eventfd")}, nil
+	_ = f.Close() // only read from: nothing is lost
+	return &Reader{fd: fd, wake: wake}, nil
 }
 
 // Read waits until something is there, or the end, or Close.
-func (r *Reader) Read(p []byte) (n int, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	control(r.f, func(fd int) {
-		control(r.wake, func(wake int) { n, err = r.read(fd, wake, p) })
-	})
-	if r.closed.Load() {
-		return 0, os.ErrClosed
-	}
-	if n == 0 && err == nil {
-		return 0, io.EOF
-	}
-	return n, err
-}
-
-func (r *Reader) read(fd, wake int, p []byte) (int, error) {
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
+func (r *Reader) Read(p []byte) (int, error) {
+	r.read.Lock()
+	defer r.read.Unlock()
+	fds := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN}, {Fd: int32(r.wake), Events: unix.POLLIN}}
 	for !r.closed.Load() {
 		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
 			return 0, os.NewSyscallError("poll", err)
@@ -58,11 +58,16 @@ func (r *Reader) read(fd, wake int, p []byte) (int, error) {
 		if fds[0].Revents == 0 {
 			continue
 		}
-		n, err := unix.Read(fd, p)
-		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
-			continue
+		n, err := unix.Read(r.fd, p)
+		switch {
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, os.NewSyscallError("read", err)
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
 		}
-		return max(n, 0), os.NewSyscallError("read", err)
 	}
 	return 0, os.ErrClosed
 }
@@ -70,30 +75,25 @@ func (r *Reader) read(fd, wake int, p []byte) (int, error) {
 // HungUp says whether the writing side is gone, even where what it wrote is not
 // read yet.
 func (r *Reader) HungUp() bool {
-	gone := false
-	control(r.f, func(fd int) {
-		fds := []unix.PollFd{{Fd: int32(fd)}}
-		n, err := unix.Poll(fds, 0)
-		gone = err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
-	})
-	return gone
-}
-
-// control calls f with the file's descriptor, which stays open meanwhile. It
-// leaves the descriptor's mode alone, as Fd might not.
-func control(file *os.File, f func(fd int)) {
-	if raw, err := file.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { f(int(fd)) }) // fails only when it is closed, which Read finds
+	r.look.Lock()
+	defer r.look.Unlock()
+	if r.closed.Load() {
+		return true
 	}
+	fds := []unix.PollFd{{Fd: int32(r.fd)}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// Close ends a Read under way, waits for it, and closes the file.
+// Close ends a Read under way, waits for it, and closes the descriptor.
 func (r *Reader) Close() error {
 	if r.closed.Swap(true) {
 		return os.ErrClosed
 	}
-	control(r.wake, func(fd int) { _, _ = unix.Write(fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return errors.Join(r.f.Close(), r.wake.Close())
+	_, _ = unix.Write(r.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes it
+	r.read.Lock()
+	defer r.read.Unlock()
+	r.look.Lock()
+	defer r.look.Unlock()
+	return errors.Join(unix.Close(r.fd), unix.Close(r.wake))
 }
