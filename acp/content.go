@@ -52,16 +52,19 @@ func ResourceLink(name, uri string) ContentBlock {
 }
 
 // MarshalJSON writes the fields of the block's type.
-func (b ContentBlock) MarshalJSON() ([]byte, error) {
+func (c ContentBlock) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
+
+// AppendJSON implements [Appender].
+func (c ContentBlock) AppendJSON(b []byte) ([]byte, error) {
 	var v any
-	switch b.Type {
+	switch c.Type {
 	case ContentImage, ContentAudio:
 		v = struct {
 			Data     string `json:"data"`
 			MimeType string `json:"mimeType"`
 			URI      string `json:"uri,omitempty"`
 			Meta     Meta   `json:"_meta,omitempty"`
-		}{b.Data, b.MimeType, b.URI, b.Meta}
+		}{c.Data, c.MimeType, c.URI, c.Meta}
 	case ContentResourceLink:
 		v = struct {
 			Name     string `json:"name"`
@@ -69,44 +72,40 @@ func (b ContentBlock) MarshalJSON() ([]byte, error) {
 			Title    string `json:"title,omitempty"`
 			MimeType string `json:"mimeType,omitempty"`
 			Meta     Meta   `json:"_meta,omitempty"`
-		}{b.Name, b.URI, b.Title, b.MimeType, b.Meta}
+		}{c.Name, c.URI, c.Title, c.MimeType, c.Meta}
 	case ContentResource:
 		v = struct {
 			Resource *EmbeddedResource `json:"resource"`
 			Meta     Meta              `json:"_meta,omitempty"`
-		}{b.Resource, b.Meta}
+		}{c.Resource, c.Meta}
 	default:
-		v = struct {
-			Text string `json:"text"`
-			Meta Meta   `json:"_meta,omitempty"`
-		}{b.Text, b.Meta}
-		b.Type = ContentText
+		return appendMeta(AppendString(append(b, `{"type":"text","text":`...), c.Text), c.Meta)
 	}
-	return encodeTagged("type", b.Type, v)
+	return appendTagged(b, "type", c.Type, v)
 }
 
 // UnmarshalJSON reads a block strictly: a type that version 1 does not know, or
 // a missing field of the type, is an *Error with code -32602.
-func (b *ContentBlock) UnmarshalJSON(raw []byte) error {
-	return b.decode(raw, "content")
+func (c *ContentBlock) UnmarshalJSON(raw []byte) error {
+	return c.decode(raw, "content")
 }
 
-func (b *ContentBlock) decode(raw json.RawMessage, path string) error {
+func (c *ContentBlock) decode(raw json.RawMessage, path string) error {
 	o := readObject(raw, path)
-	*b = ContentBlock{Type: o.string("type"), Meta: o.meta()}
-	switch b.Type {
+	*c = ContentBlock{Type: o.string("type"), Meta: o.meta()}
+	switch c.Type {
 	case ContentText:
-		b.Text = o.string("text")
+		c.Text = o.string("text")
 	case ContentImage, ContentAudio:
-		b.Data, b.MimeType, b.URI = o.string("data"), o.string("mimeType"), o.optString("uri")
+		c.Data, c.MimeType, c.URI = o.string("data"), o.string("mimeType"), o.optString("uri")
 	case ContentResourceLink:
-		b.Name, b.URI = o.string("name"), o.string("uri")
-		b.Title, b.MimeType = o.optString("title"), o.optString("mimeType")
+		c.Name, c.URI = o.string("name"), o.string("uri")
+		c.Title, c.MimeType = o.optString("title"), o.optString("mimeType")
 	case ContentResource:
 		r, _ := o.get("resource")
-		b.Resource = decodeResource(o, r)
+		c.Resource = decodeResource(o, r)
 	default:
-		o.fail("type", "is %q: protocol version 1 knows text, image, audio, resource_link and resource", b.Type)
+		o.fail("type", "is %q: protocol version 1 knows text, image, audio, resource_link and resource", c.Type)
 	}
 	return o.done()
 }

@@ -24,7 +24,7 @@ type member struct {
 
 // readObject starts reading raw. What is not an object is an error at path.
 func readObject(raw json.RawMessage, path string) *object {
-	o := &object{path: path}
+	o := &object{path: path, members: make([]member, 0, 4)}
 	if len(raw) == 0 {
 		o.fail("", "is missing: it must be an object")
 		return o
@@ -114,11 +114,11 @@ func (o *object) list(key string, required bool) []json.RawMessage {
 	if string(v) == "null" {
 		return nil
 	}
-	var items []json.RawMessage
-	if v[0] != '[' || json.Unmarshal(v, &items) != nil {
+	if v[0] != '[' {
 		o.fail(key, "must be an array")
+		return nil
 	}
-	return items
+	return items(v)
 }
 
 // strings reads an optional array of strings.

@@ -5,19 +5,12 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"unicode/utf8"
 )
 
-// encode is json.Marshal without HTML escaping, which would make a third of
-// any shell output unreadable in a wire log and longer for nothing.
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	if err := encodeTo(&buf, v); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
-}
-
-// encodeTo appends v's JSON to buf, without the newline that json.Encoder adds.
+// encodeTo appends v's JSON to buf, without the newline that json.Encoder adds,
+// and without HTML escaping, which would make a third of any shell output
+// unreadable in a wire log and longer for nothing.
 func encodeTo(buf *bytes.Buffer, v any) error {
 	e := json.NewEncoder(buf)
 	e.SetEscapeHTML(false)
@@ -28,74 +21,99 @@ func encodeTo(buf *bytes.Buffer, v any) error {
 	return nil
 }
 
-// encodeString appends s as a JSON string. Most strings need no escape, and then
-// no encoder either.
-func encodeString(buf *bytes.Buffer, s string) error {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
-			return encodeTo(buf, s)
+// AppendString appends s as a JSON string, the bytes that encoding/json makes of
+// it without HTML escaping: what is no UTF-8 becomes U+FFFD.
+func AppendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	plain := 0 // the start of what needs no escape
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c < 0x20 || c == '"' || c == '\\' {
+				b = appendEscape(append(b, s[plain:i]...), c)
+				plain = i + 1
+			}
+			i++
+			continue
 		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u2029' { // line ends to JavaScript
+			b = append(append(b, s[plain:i]...), '\\', 'u')
+			b = append(b, hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+			plain = i + n
+		}
+		i += n
 	}
-	buf.WriteByte('"')
-	buf.WriteString(s)
-	buf.WriteByte('"')
-	return nil
+	b = append(b, s[plain:]...)
+	return append(b, '"')
 }
 
-// encodeTagged is v, which must encode to an object, with a discriminator as its
-// first member: the schema's unions carry it inside the object.
-func encodeTagged(key, value string, v any) ([]byte, error) {
-	var buf bytes.Buffer
-	err := encodeTaggedTo(&buf, key, value, v)
+const hex = "0123456789abcdef"
+
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\b':
+		return append(b, '\\', 'b')
+	case '\f':
+		return append(b, '\\', 'f')
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
+
+// An Appender encodes itself. Nothing checks or copies what it appends, which is
+// one JSON value without a newline.
+type Appender interface {
+	AppendJSON(b []byte) ([]byte, error)
+}
+
+// AppendValue appends v's JSON as a message carries it.
+func AppendValue(b []byte, v any) ([]byte, error) {
+	if a, ok := v.(Appender); ok {
+		return a.AppendJSON(b)
+	}
+	buf := bytes.NewBuffer(b)
+	err := encodeTo(buf, v)
 	return buf.Bytes(), err
 }
 
-func encodeTaggedTo(buf *bytes.Buffer, key, value string, v any) error {
-	buf.WriteString(`{"` + key + `":"` + value + `"`)
-	start := buf.Len()
-	if err := encodeTo(buf, v); err != nil {
-		return err
+// appendTagged appends v, which must encode to an object, with a discriminator
+// as its first member: the schema's unions carry it inside the object.
+func appendTagged(b []byte, key, value string, v any) ([]byte, error) {
+	b = append(b, `{"`+key+`":"`+value+`"`...)
+	start := len(b)
+	b, err := AppendValue(b, v)
+	if err != nil {
+		return b, err
 	}
-	if buf.Len() == start+len(`{}`) {
-		buf.Truncate(start)
-		buf.WriteByte('}')
-		return nil
+	if len(b) == start+len(`{}`) {
+		return append(b[:start], '}'), nil
 	}
-	buf.Bytes()[start] = ','
-	return nil
+	b[start] = ','
+	return b, nil
 }
 
-// appender is a value that encodes itself into a buffer. What is sent often
-// spares the copies and checks that json.Marshaler costs.
-type appender interface {
-	appendJSON(buf *bytes.Buffer) error
-}
-
-// encodeValue is encodeTo for the params or the result of a message.
-func encodeValue(buf *bytes.Buffer, v any) error {
-	if a, ok := v.(appender); ok {
-		return a.appendJSON(buf)
+// appendMeta ends an object with its _meta, if it has one.
+func appendMeta(b []byte, meta Meta) ([]byte, error) {
+	if len(meta) == 0 {
+		return append(b, '}'), nil
 	}
-	return encodeTo(buf, v)
-}
-
-// encodeMeta ends an object with its _meta, if it has one.
-func encodeMeta(buf *bytes.Buffer, meta Meta) error {
 	sep := `,"_meta":{`
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
-		buf.WriteString(sep)
+		b = append(b, sep...)
 		sep = ","
-		if err := encodeString(buf, key); err != nil {
-			return err
-		}
-		buf.WriteByte(':')
-		if err := encodeTo(buf, meta[key]); err != nil {
-			return err
+		b = append(AppendString(b, key), ':')
+		var err error
+		if b, err = AppendValue(b, meta[key]); err != nil {
+			return b, err
 		}
 	}
-	if len(meta) > 0 {
-		buf.WriteByte('}')
-	}
-	buf.WriteByte('}')
-	return nil
+	return append(b, '}', '}'), nil
 }

@@ -118,6 +118,19 @@ func eachMember(line []byte, f func(key string, value json.RawMessage)) {
 	}
 }
 
+// items are the values of an array, which is known to be valid JSON.
+func items(array []byte) []json.RawMessage {
+	var out []json.RawMessage
+	for i := skipSpace(array, 1); i < len(array) && array[i] != ']'; {
+		end := skipValue(array, i)
+		out = append(out, array[i:end])
+		if i = skipSpace(array, end); i < len(array) && array[i] == ',' {
+			i = skipSpace(array, i+1)
+		}
+	}
+	return out
+}
+
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++

@@ -81,14 +81,14 @@ func FuzzParams(f *testing.F) {
 				}
 				continue
 			}
-			once, err := encode(v)
+			once, err := AppendValue(nil, v)
 			if err != nil {
 				t.Fatalf("%T from %q does not encode: %v", v, raw, err)
 			}
 			if err := v.UnmarshalJSON(once); err != nil {
 				t.Fatalf("%T from %q encodes to %q, which does not decode: %v", v, raw, once, err)
 			}
-			if twice, _ := encode(v); !bytes.Equal(once, twice) {
+			if twice, _ := AppendValue(nil, v); !bytes.Equal(once, twice) {
 				t.Fatalf("%T from %q: %q, then %q", v, raw, once, twice)
 			}
 		}
@@ -189,7 +189,7 @@ func TestUpdatesEncodeWithTheirDiscriminatorAndComeBack(t *testing.T) {
 		{SessionInfoUpdate{}, `{"sessionUpdate":"session_info_update"}`},
 		{OtherUpdate{SessionUpdate: "usage_update", Raw: json.RawMessage(`{"sessionUpdate":"usage_update","used":1,"size":2}`)}, `{"sessionUpdate":"usage_update","used":1,"size":2}`},
 	} {
-		raw, err := encode(SessionNotification{SessionID: "s", Update: c.update})
+		raw, err := AppendValue(nil, SessionNotification{SessionID: "s", Update: c.update})
 		if want := `{"sessionId":"s","update":` + c.want + `}`; err != nil || string(raw) != want {
 			t.Errorf("got %s, %v, want %s", raw, err, want)
 			continue
@@ -199,7 +199,7 @@ func TestUpdatesEncodeWithTheirDiscriminatorAndComeBack(t *testing.T) {
 			t.Errorf("%s: %v", raw, err)
 			continue
 		}
-		if again, err := encode(back); err != nil || string(again) != string(raw) {
+		if again, err := AppendValue(nil, back); err != nil || string(again) != string(raw) {
 			t.Errorf("came back as %s, %v, was %s", again, err, raw)
 		}
 	}

@@ -64,7 +64,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 		}
 		data[k] = v
 	}
-	return encode(struct {
+	return AppendValue(nil, struct {
 		Code    int            `json:"code"`
 		Message string         `json:"message"`
 		Data    map[string]any `json:"data"`

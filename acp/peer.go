@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,7 +128,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	raw, err := encode(params)
+	raw, err := AppendValue(nil, params)
 	if err != nil {
 		return err
 	}
@@ -168,7 +167,7 @@ func (a *answer) decode(result any) error {
 
 // Notify sends a notification, waiting for room in the way out.
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
-	line, err := notificationLine(method, params)
+	line, err := appendNotification(nil, method, params)
 	if err != nil {
 		return err
 	}
@@ -316,55 +315,49 @@ func (r *Request) Fail(err error) {
 // after it. Send puts them on their way together and never waits.
 type Batch struct {
 	peer    *Peer
-	buf     bytes.Buffer
+	buf     []byte
 	answers int
 }
 
 // Batch starts an empty batch.
-func (p *Peer) Batch() *Batch {
-	b := &Batch{peer: p}
-	b.buf.Grow(1 << 10)
-	return b
-}
+func (p *Peer) Batch() *Batch { return &Batch{peer: p, buf: make([]byte, 0, 1<<10)} }
 
 // Notify adds a notification. Params that can't be encoded are a fault of the
 // caller; they are logged and left out.
 func (b *Batch) Notify(method string, params any) {
-	start := b.buf.Len()
-	if err := writeNotification(&b.buf, method, params); err != nil {
-		b.buf.Truncate(start)
+	line, err := appendNotification(b.buf, method, params)
+	if err != nil {
 		b.peer.log.Error().Err(err).Str("method", method).Msg("a notification could not be encoded")
+		return
 	}
+	b.buf = line
 }
 
 // Reply adds the answer to r. Only the first answer to a request counts.
 func (b *Batch) Reply(r *Request, result any) {
-	start := b.buf.Len()
-	b.buf.WriteString(`{"jsonrpc":"2.0","id":`)
-	b.buf.Write(r.id)
-	b.buf.WriteString(`,"result":`)
-	err := encodeValue(&b.buf, result)
-	b.buf.WriteString("}\n")
-	if !b.answered(r, start) || err == nil {
+	if !b.takes(r) {
 		return
 	}
-	b.buf.Truncate(start)
-	b.buf.Write(errorLine(r.id, asError(err)))
+	line := append(append(b.buf, `{"jsonrpc":"2.0","id":`...), r.id...)
+	line, err := AppendValue(append(line, `,"result":`...), result)
+	if err != nil {
+		b.buf = appendError(b.buf, r.id, asError(err))
+		return
+	}
+	b.buf = append(line, '}', '\n')
 }
 
 // Fail adds an error as the answer to r: the *Error in err's tree, else an
 // internal one.
 func (b *Batch) Fail(r *Request, err error) {
-	start := b.buf.Len()
-	b.buf.Write(errorLine(r.id, asError(err)))
-	b.answered(r, start)
+	if b.takes(r) {
+		b.buf = appendError(b.buf, r.id, asError(err))
+	}
 }
 
-// answered counts what was written from start on as the answer to r, or takes
-// it back where r has one.
-func (b *Batch) answered(r *Request, start int) bool {
+// takes says whether r has no answer yet, and counts what follows as the answer.
+func (b *Batch) takes(r *Request) bool {
 	if r.answered.Swap(true) {
-		b.buf.Truncate(start)
 		return false
 	}
 	r.peer.unregister(r)
@@ -375,35 +368,22 @@ func (b *Batch) answered(r *Request, start int) bool {
 
 // Send queues the batch. After the end of the connection it is dropped.
 func (b *Batch) Send() {
-	if b.buf.Len() > 0 {
-		_ = b.peer.out.put(b.buf.Bytes(), b.answers) // closed: nobody is left to tell
+	if len(b.buf) > 0 {
+		_ = b.peer.out.put(b.buf, b.answers) // closed: nobody is left to tell
 	}
 }
 
-func notificationLine(method string, params any) ([]byte, error) {
-	var buf bytes.Buffer
-	err := writeNotification(&buf, method, params)
-	return buf.Bytes(), err
+func appendNotification(b []byte, method string, params any) ([]byte, error) {
+	b = append(append(b, `{"jsonrpc":"2.0","method":"`...), method...)
+	b, err := AppendValue(append(b, `","params":`...), params)
+	return append(b, '}', '\n'), err
 }
 
-func writeNotification(buf *bytes.Buffer, method string, params any) error {
-	buf.WriteString(`{"jsonrpc":"2.0","method":"`)
-	buf.WriteString(method)
-	buf.WriteString(`","params":`)
-	if err := encodeValue(buf, params); err != nil {
-		return err
-	}
-	buf.WriteString("}\n")
-	return nil
-}
-
-func errorLine(id json.RawMessage, e *Error) []byte {
-	raw, err := encode(e)
+func appendError(b []byte, id json.RawMessage, e *Error) []byte {
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
+	line, err := AppendValue(append(b, `,"error":`...), e)
 	if err != nil { // data that can't be encoded: the sentence is what matters
-		raw, _ = encode(&Error{Code: e.Code, Message: e.Message})
+		line, _ = AppendValue(append(b, `,"error":`...), &Error{Code: e.Code, Message: e.Message})
 	}
-	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	line = append(line, `,"error":`...)
-	line = append(line, raw...)
 	return append(line, '}', '\n')
 }

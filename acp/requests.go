@@ -1,9 +1,7 @@
 package acp
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"strconv"
 )
 
@@ -332,10 +330,10 @@ type PromptResponse struct {
 	Meta       Meta       `json:"_meta,omitempty"`
 }
 
-func (r PromptResponse) appendJSON(buf *bytes.Buffer) error {
-	buf.WriteString(`{"stopReason":`)
-	err := encodeString(buf, string(r.StopReason))
-	return errors.Join(err, encodeMeta(buf, r.Meta))
+// AppendJSON implements [Appender].
+func (r PromptResponse) AppendJSON(b []byte) ([]byte, error) {
+	b = AppendString(append(b, `{"stopReason":`...), string(r.StopReason))
+	return appendMeta(b, r.Meta)
 }
 
 // CancelRequestNotification asks to end a request (schema type

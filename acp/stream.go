@@ -186,7 +186,7 @@ func responseStub(id uint64) []byte {
 // refuse answers what is no message. Its id could not be known, so it is null
 // (JSON-RPC 2.0, section 5).
 func (s *stream) refuse(fault *Error) {
-	_ = s.out.put(errorLine(json.RawMessage("null"), fault), 1) // a closed outbox ends the reader by itself
+	_ = s.out.put(appendError(nil, json.RawMessage("null"), fault), 1) // a closed outbox ends the reader by itself
 }
 
 // expect registers a call before it is written.
@@ -224,7 +224,7 @@ func (s *stream) nextRetired() (uint64, bool) {
 // WriteObject queues one of our calls. It is called under the library's lock
 // and must not wait.
 func (s *stream) WriteObject(obj any) error {
-	line, err := encode(obj)
+	line, err := AppendValue(nil, obj)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,14 +117,14 @@ func ToolTerminal(id string) ToolCallContent {
 func (c ToolCallContent) MarshalJSON() ([]byte, error) {
 	switch c.Type {
 	case "terminal":
-		return encode(struct {
+		return AppendValue(nil, struct {
 			Type       string `json:"type"`
 			TerminalID string `json:"terminalId"`
 		}{c.Type, c.TerminalID})
 	case "diff":
 		return c.Diff, nil
 	}
-	return encode(struct {
+	return AppendValue(nil, struct {
 		Type    string        `json:"type"`
 		Content *ContentBlock `json:"content"`
 	}{"content", c.Content})
@@ -221,41 +220,32 @@ func (SessionInfoUpdate) Kind() string       { return "session_info_update" }
 func (u OtherUpdate) Kind() string           { return u.SessionUpdate }
 
 // MarshalJSON writes the update with its discriminator.
-func (n SessionNotification) MarshalJSON() ([]byte, error) {
-	var buf bytes.Buffer
-	err := n.appendJSON(&buf)
-	return buf.Bytes(), err
-}
+func (n SessionNotification) MarshalJSON() ([]byte, error) { return n.AppendJSON(nil) }
 
-func (n SessionNotification) appendJSON(buf *bytes.Buffer) error {
+// AppendJSON implements [Appender].
+func (n SessionNotification) AppendJSON(b []byte) ([]byte, error) {
 	if n.Update == nil {
-		return errors.New("session/update without an update")
+		return b, errors.New("session/update without an update")
 	}
-	buf.WriteString(`{"sessionId":`)
-	if err := encodeString(buf, n.SessionID); err != nil {
-		return err
+	b = AppendString(append(b, `{"sessionId":`...), n.SessionID)
+	b, err := appendUpdate(append(b, `,"update":`...), n.Update)
+	if err != nil {
+		return b, err
 	}
-	buf.WriteString(`,"update":`)
-	if err := encodeUpdate(buf, n.Update); err != nil {
-		return err
-	}
-	return encodeMeta(buf, n.Meta)
+	return appendMeta(b, n.Meta)
 }
 
-func encodeUpdate(buf *bytes.Buffer, update SessionUpdate) error {
+func appendUpdate(b []byte, update SessionUpdate) ([]byte, error) {
 	switch u := update.(type) {
 	case OtherUpdate:
-		buf.Write(u.Raw)
-		return nil
+		return append(b, u.Raw...), nil
 	case AgentMessageChunk: // nearly all that is ever sent
-		if u.Content.Type == ContentText && u.Meta == nil && u.Content.Meta == nil {
-			buf.WriteString(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":`)
-			err := encodeString(buf, u.Content.Text)
-			buf.WriteString(`}}`)
-			return err
+		if u.Meta == nil {
+			b, err := u.Content.AppendJSON(append(b, `{"sessionUpdate":"agent_message_chunk","content":`...))
+			return append(b, '}'), err
 		}
 	}
-	return encodeTaggedTo(buf, "sessionUpdate", update.Kind(), update)
+	return appendTagged(b, "sessionUpdate", update.Kind(), update)
 }
 
 // UnmarshalJSON reads an update into the type of its discriminator. A kind that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -94,6 +95,60 @@ type Event struct {
 	Code     *CodeEvent         `json:"code,omitempty"`
 }
 
+// AppendJSON appends the event's JSON, as encoding/json makes it but for HTML
+// escaping: a third of the time that a refusal takes went into finding out anew
+// what an event looks like.
+func (e *Event) AppendJSON(b []byte) ([]byte, error) {
+	b = acp.AppendString(append(b, `{"kind":`...), string(e.Kind))
+	b = append(e.Time.AppendFormat(append(b, `,"time":"`...), time.RFC3339Nano), '"')
+	b = appendText(b, "turn", e.Turn)
+	var err error
+	for i := range e.Prompt {
+		if b, err = acp.AppendValue(append(b, listMark(i, `,"prompt":[`)...), e.Prompt[i]); err != nil {
+			return b, err
+		}
+	}
+	if len(e.Prompt) > 0 {
+		b = append(b, ']')
+	}
+	b = appendText(b, "client", e.Client)
+	b = appendText(b, "text", e.Text)
+	b = appendText(b, "callId", e.CallID)
+	if e.Terminal {
+		b = append(b, `,"terminal":true`...)
+	}
+	for _, part := range []struct {
+		name  string
+		value any
+		there bool
+	}{{"call", e.Call, e.Call != nil}, {"result", e.Result, e.Result != nil}, {"end", e.End, e.End != nil}, {"code", e.Code, e.Code != nil}} {
+		if !part.there {
+			continue
+		}
+		b = append(append(append(b, `,"`...), part.name...), `":`...)
+		if b, err = acp.AppendValue(b, part.value); err != nil {
+			return b, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func listMark(i int, first string) string {
+	if i == 0 {
+		return first
+	}
+	return ","
+}
+
+// appendText appends a member that is left out where it is empty.
+func appendText(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	return acp.AppendString(b, value)
+}
+
 // CallEvent is a tool call as it was announced.
 type CallEvent struct {
 	Title    string          `json:"title"`
@@ -119,6 +174,20 @@ type EndEvent struct {
 	Line   string         `json:"line,omitempty"`
 	Ran    bool           `json:"ran,omitempty"`
 	Took   time.Duration  `json:"took,omitempty"`
+}
+
+// AppendJSON appends the event's part, as Event.AppendJSON does.
+func (e *EndEvent) AppendJSON(b []byte) ([]byte, error) {
+	b = acp.AppendString(append(b, `{"reason":`...), string(e.Reason))
+	b = acp.AppendString(append(b, `,"state":`...), e.State)
+	b = appendText(b, "line", e.Line)
+	if e.Ran {
+		b = append(b, `,"ran":true`...)
+	}
+	if e.Took != 0 {
+		b = strconv.AppendInt(append(b, `,"took":`...), int64(e.Took), 10)
+	}
+	return append(b, '}'), nil
 }
 
 // CodeEvent is a command that waits for its code.

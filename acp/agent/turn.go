@@ -40,9 +40,19 @@ type end struct {
 
 // chantMeta is _meta.chant of a prompt's response.
 type chantMeta struct {
-	Outcome  string `json:"outcome"`
-	ExitCode *int   `json:"exitCode,omitempty"` // of a program that ran
-	Confirm  string `json:"confirm,omitempty"`  // the code that is waited for
+	Outcome  string
+	ExitCode *int   // of a program that ran
+	Confirm  string // the code that is waited for; "" for none
+}
+
+// AppendJSON implements acp.Appender.
+func (m chantMeta) AppendJSON(b []byte) ([]byte, error) {
+	b = acp.AppendString(append(b, `{"outcome":`...), m.Outcome)
+	if m.ExitCode != nil {
+		b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(*m.ExitCode), 10)
+	}
+	b = appendText(b, "confirm", m.Confirm)
+	return append(b, '}'), nil
 }
 
 func cancelledEnd(state string) end { return end{reason: acp.StopCancelled, state: state} }

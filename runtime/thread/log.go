@@ -28,10 +28,9 @@ type logFile struct {
 
 	mu     sync.Mutex
 	head   header
-	events int64 // where the first event starts; 0: the header was cut by a crash
-	size   int64 // the end of the last whole line, when it was last looked for
-	buf    bytes.Buffer
-	enc    *json.Encoder
+	events int64  // where the first event starts; 0: the header was cut by a crash
+	size   int64  // the end of the last whole line, when it was last looked for
+	buf    []byte // whole lines on their way into the file
 }
 
 // keptOpen bounds the threads that stay open in a process.
@@ -61,8 +60,6 @@ func openLog(s *Store, id string, flag int) (*logFile, error) {
 		_ = l.f.Close()
 		return nil, err
 	}
-	l.enc = json.NewEncoder(&l.buf)
-	l.enc.SetEscapeHTML(false)
 	return l, nil
 }
 
@@ -190,10 +187,10 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 	if onlyOutput {
 		room -= l.store.max / 16
 	}
-	if int64(l.buf.Len()) > room {
+	if int64(len(l.buf)) > room {
 		return fmt.Errorf("%w: %s has %d bytes; start a new session to go on with a kept one", ErrFull, l.path, l.size)
 	}
-	if err := l.write(l.buf.Bytes()); err != nil {
+	if err := l.write(l.buf); err != nil {
 		return err
 	}
 	// The write has set the thread's time of change to now, which most often is
@@ -210,17 +207,19 @@ const touchFrom = 50 * time.Millisecond
 
 // encode puts the events' lines into the buffer. Time is the last event's.
 func (l *logFile) encode(events []Event) (last time.Time, onlyOutput bool, err error) {
-	if l.buf.Cap() > 2*MaxEvent {
-		l.buf = bytes.Buffer{}
+	if cap(l.buf) > 2*MaxEvent {
+		l.buf = nil
 	}
-	l.buf.Reset()
+	l.buf = l.buf[:0]
 	onlyOutput = true
 	for i := range events {
-		start := l.buf.Len()
-		if err := l.enc.Encode(&events[i]); err != nil {
+		start := len(l.buf)
+		line, err := events[i].AppendJSON(l.buf)
+		if err != nil {
 			return last, false, fmt.Errorf("writing to the session %s: %w", l.id, err)
 		}
-		if n := l.buf.Len() - start; n > MaxEvent {
+		l.buf = append(line, '\n')
+		if n := len(l.buf) - start; n > MaxEvent {
 			return last, false, fmt.Errorf("%w: its line has %d bytes of at most %d", ErrTooLarge, n, MaxEvent)
 		}
 		onlyOutput = onlyOutput && events[i].Kind == agent.EventOutput

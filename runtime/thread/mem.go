@@ -142,8 +142,6 @@ func lockError(id string, err error) error {
 // Append implements agent.Store.
 func (m *Memory) Append(_ context.Context, id string, _ bool, events ...Event) error {
 	l := &logFile{id: id}
-	l.enc = json.NewEncoder(&l.buf)
-	l.enc.SetEscapeHTML(false)
 	last, onlyOutput, err := l.encode(events)
 	if err != nil {
 		return err
@@ -158,11 +156,11 @@ func (m *Memory) Append(_ context.Context, id string, _ bool, events ...Event) e
 	if onlyOutput {
 		room -= m.max / 16
 	}
-	if int64(l.buf.Len()) > room {
+	if int64(len(l.buf)) > room {
 		return fmt.Errorf("%w: it has %d bytes; start a new session to go on with a kept one", ErrFull, s.size)
 	}
-	s.size += int64(l.buf.Len())
-	for line := range bytes.Lines(l.buf.Bytes()) {
+	s.size += int64(len(l.buf))
+	for line := range bytes.Lines(l.buf) {
 		s.lines = append(s.lines, line)
 	}
 	s.record.Updated = latest(s.record.Updated, last).UTC()
