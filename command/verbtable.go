@@ -52,17 +52,16 @@ var verbEntries = sync.OnceValue(func() []*entry {
 })
 
 // isVerb says whether chant has verbs that begin with the word.
-func isVerb(first string) bool {
-	if first == "lc" {
-		return true
-	}
+func isVerb(first string) bool { return firstWords()[first] }
+
+var firstWords = sync.OnceValue(func() map[string]bool {
+	words := map[string]bool{"lc": true}
 	for _, row := range verbRows() {
-		if name, _, _ := strings.Cut(row.name, " "); name == first {
-			return true
-		}
+		first, _, _ := strings.Cut(row.name, " ")
+		words[first] = true
 	}
-	return false
-}
+	return words
+})
 
 // verbRows is chant's registry of verbs (0.44), without serve, which never
 // returns, init, which asks questions, and acp, which is us.

@@ -55,7 +55,7 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 		return t.tellText(fenced(text))
 	case "history":
 		return t.aside(func() end {
-			t.session.catchUp(t.ctx)
+			t.session.catchUp(t.context())
 			if t.stopReason() != host.StopNone {
 				return t.stoppedBeforeStart("")
 			}
@@ -88,7 +88,7 @@ func count(args []string, otherwise int) int {
 // again runs the nth last command line once more, confirmed anew where it has
 // to be.
 func (t *turn) again(allow host.AllowList, n int) end {
-	t.session.catchUp(t.ctx)
+	t.session.catchUp(t.context())
 	line, ok := t.session.nthLast(n)
 	if !ok {
 		return t.refuse(fmt.Errorf("there is no command to run again: %s shows what was run in this session", code("history")))

@@ -135,7 +135,7 @@ func (t *turn) confirm(allow host.AllowList, key string) end {
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("nothing was confirmed: %s", strings.TrimPrefix(why, "it has to be confirmed by a person, and ")))
 	}
-	t.session.catchUp(t.ctx)
+	t.session.catchUp(t.context())
 	key = strings.ToLower(key)
 	p, err := t.session.take(key)
 	used := t.use(key) // it is used up before anything is done with it
@@ -194,7 +194,7 @@ func (x *execution) askPerson() (end, bool) {
 // allows is a no.
 func (x *execution) answer() (end, bool) {
 	t := x.turn
-	outcome, err := t.conn.RequestPermission(t.ctx, acp.RequestPermissionRequest{
+	outcome, err := t.conn.RequestPermission(t.context(), acp.RequestPermissionRequest{
 		SessionID: t.session.id,
 		ToolCall: acp.ToolCallUpdate{
 			ToolCallID: x.id, Title: x.title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),

@@ -157,7 +157,7 @@ func (x *execution) start() error {
 	if t.stopReason() != host.StopNone {
 		return errStopped
 	}
-	run, err := t.session.host.Start(t.ctx, x.inv, host.StartOptions{
+	run, err := t.session.host.Start(t.context(), x.inv, host.StartOptions{
 		Name: x.id, Color: t.terminal || x.inv.TTY, Output: x.shaper.Write,
 	})
 	if err != nil {
@@ -199,10 +199,10 @@ func (x *execution) newShaper() {
 	t.session.mu.Lock()
 	output := t.session.output
 	t.session.mu.Unlock()
-	ctx := t.ctx
+	ctx := t.context()
 	x.stopShow = func() {}
 	if x.inv.Timeout > 0 {
-		ctx, x.stopShow = context.WithTimeout(t.ctx, x.inv.Timeout)
+		ctx, x.stopShow = context.WithTimeout(t.context(), x.inv.Timeout)
 	}
 	cfg := shaperConfig{
 		Plain: output == outputPlain, Full: output == outputFull, Quiet: output == outputQuiet,

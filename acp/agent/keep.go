@@ -24,6 +24,9 @@ func (t *turn) keep(e Event) {
 		return
 	}
 	e.Time, e.Turn = time.Now().UTC(), t.id
+	if t.kept == nil {
+		t.kept = make([]Event, 0, 4) // a refusal's are three
+	}
 	t.kept = append(t.kept, e)
 	t.note(e)
 }
@@ -161,15 +164,15 @@ func (t *turn) later(inv *command.Invocation, next func() end) end {
 		if store == nil {
 			return next()
 		}
-		release, err := store.Lock(t.ctx, t.session.id)
+		release, err := store.Lock(t.context(), t.session.id)
 		if err == nil {
 			t.release = release
 		}
 		var held *SessionHeldError
 		switch {
-		case t.ctx.Err() != nil && inv != nil:
+		case t.context().Err() != nil && inv != nil:
 			return newExecution(t, inv).titled(t.stoppedBeforeStart(inv.Line))
-		case t.ctx.Err() != nil:
+		case t.context().Err() != nil:
 			return t.stoppedBeforeStart("")
 		case errors.As(err, &held):
 			return t.refuse(fmt.Errorf("nothing was run: process %d runs a command in this thread. Wait for it to end, or start a new thread", held.PID))

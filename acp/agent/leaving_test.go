@@ -48,7 +48,7 @@ func TestLeavingDoomsAllBeforeOneEnds(t *testing.T) {
 		if !asked {
 			t.Fatal("the program was not stopped")
 		}
-		if err := context.Cause(running.ctx); err != errStopped {
+		if err := context.Cause(running.context()); err != errStopped {
 			t.Errorf("its context ended with %v", err)
 		}
 	}

@@ -45,14 +45,26 @@ type chantMeta struct {
 	Confirm  string // the code that is waited for; "" for none
 }
 
+// response is an acp.PromptResponse with our _meta.
+type response struct {
+	reason acp.StopReason
+	meta   chantMeta
+}
+
 // AppendJSON implements acp.Appender.
-func (m chantMeta) AppendJSON(b []byte) ([]byte, error) {
+func (r response) AppendJSON(b []byte) ([]byte, error) {
+	b = acp.AppendString(append(b, `{"stopReason":`...), string(r.reason))
+	b = r.meta.appendJSON(append(b, `,"_meta":{"chant":`...))
+	return append(b, '}', '}'), nil
+}
+
+func (m chantMeta) appendJSON(b []byte) []byte {
 	b = acp.AppendString(append(b, `{"outcome":`...), m.Outcome)
 	if m.ExitCode != nil {
 		b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(*m.ExitCode), 10)
 	}
 	b = appendText(b, "confirm", m.Confirm)
-	return append(b, '}'), nil
+	return append(b, '}')
 }
 
 func cancelledEnd(state string) end { return end{reason: acp.StopCancelled, state: state} }
@@ -69,9 +81,6 @@ type turn struct {
 	// clientName is the clientInfo.name of who prompted.
 	clientName string
 
-	// ctx ends when the turn is stopped: what waits then stops waiting.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
 	tail   *acp.Batch // what is sent together with the response
 	kept   []Event    // what is kept before the next thing is sent
 	wanted bool       // somebody wants to know of the turn
@@ -89,10 +98,12 @@ type turn struct {
 	mu      sync.Mutex
 	stopped host.Stop   // the first reason
 	stops   []host.Stop // all of them
-	program host.Run    // while one runs
-	open    *execution  // whose tool call is announced and has no end yet
-	over    bool        // it is answered: nothing more is sent
-	after   []func()    // what waits for that
+	ctx     context.Context
+	cancel  context.CancelCauseFunc // nil with ctx
+	program host.Run                // while one runs
+	open    *execution              // whose tool call is announced and has no end yet
+	over    bool                    // it is answered: nothing more is sent
+	after   []func()                // what waits for that
 }
 
 // newTurn is called on the reading goroutine.
@@ -106,7 +117,6 @@ func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 	}
 	o := c.agent.o
 	t.wanted = o.TurnEnded != nil && (o.TurnsWanted == nil || o.TurnsWanted(s.dir))
-	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	return t
 }
 
@@ -119,9 +129,30 @@ func (t *turn) stop(why host.Stop) {
 		t.stopped = why
 	}
 	t.stops = append(t.stops, why)
-	t.cancel(errStopped)
+	t.endContext()
 	if t.program != nil {
 		t.program.Stop(why)
+	}
+}
+
+// context ends when the turn is stopped or over: what waits then stops waiting.
+// It is made when first asked for: a refusal waits for nothing.
+func (t *turn) context() context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx == nil {
+		t.ctx, t.cancel = context.WithCancelCause(context.Background())
+		if t.stopped != host.StopNone || t.over {
+			t.cancel(errStopped)
+		}
+	}
+	return t.ctx
+}
+
+// endContext ends the context, where there is one; the caller holds the lock.
+func (t *turn) endContext() {
+	if t.cancel != nil {
+		t.cancel(errStopped)
 	}
 }
 
@@ -205,7 +236,7 @@ func (t *turn) giveUpAnswer() (after []func(), gaveUp bool) {
 	if t.open != nil {
 		t.session.notify(b, t.open.failure("it had not ended when the agent left", t.program != nil))
 	}
-	b.Reply(t.req, acp.PromptResponse{StopReason: acp.StopCancelled, Meta: acp.Meta{"chant": chantMeta{Outcome: stateInterrupted}}})
+	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: stateInterrupted}})
 	b.Send()
 	return t.answered(), true
 }
@@ -459,7 +490,7 @@ func (t *turn) answer(e end) (after []func()) {
 		s.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(text)})
 	}
 	e.meta.Outcome = e.state
-	t.tail.Reply(t.req, acp.PromptResponse{StopReason: e.reason, Meta: acp.Meta{"chant": e.meta}})
+	t.tail.Reply(t.req, response{e.reason, e.meta})
 	s.turn = nil
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -467,13 +498,13 @@ func (t *turn) answer(e end) (after []func()) {
 		t.tail.Send()
 		after = t.answered()
 	}
-	t.cancel(errStopped)
+	t.endContext()
 	return after
 }
 
 // wait takes the place, telling the person when that takes long.
 func (t *turn) wait(line string, front bool) error {
-	return t.conn.agent.place.take(t.ctx, line, front, func(holder string) {
+	return t.conn.agent.place.take(t.context(), line, front, func(holder string) {
 		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", code(cut(holder, titleRunes))))
 	})
 }

@@ -1,21 +1,10 @@
 package project
 
 import (
-	"os"
 	"strings"
-	"syscall"
 
 	"github.com/chant-acp/chant-acp/command"
 )
-
-// identity is the time of the last change of a file or of its attributes, which
-// nobody can set back, and its inode.
-func identity(st os.FileInfo) (changed int64, inode uint64) {
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		return sys.Ctim.Nano(), sys.Ino
-	}
-	return 0, 0
-}
 
 func cutName(entry, name string) (string, bool) {
 	if len(entry) > len(name) && entry[len(name)] == '=' && entry[:len(name)] == name {

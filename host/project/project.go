@@ -3,10 +3,13 @@
 package project
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
@@ -127,13 +130,17 @@ func (f *fingerprint) stat() {
 	if f.manifest == "" {
 		return
 	}
-	st, err := os.Stat(f.manifest)
+	var st unix.Stat_t // of each prompt: without what os.Stat makes around it
+	err := unix.Stat(f.manifest, &st)
+	for errors.Is(err, unix.EINTR) { // some file systems let a signal in
+		err = unix.Stat(f.manifest, &st)
+	}
 	if err != nil {
-		f.problem = err.Error()
+		f.problem = (&os.PathError{Op: "stat", Path: f.manifest, Err: err}).Error()
 		return
 	}
-	f.size, f.modified = st.Size(), st.ModTime().UnixNano()
-	f.changed, f.inode = identity(st)
+	f.size, f.modified = st.Size, st.Mtim.Nano()
+	f.changed, f.inode = st.Ctim.Nano(), st.Ino
 }
 
 // findChant looks for the chant program: the project's own, then PATH.
