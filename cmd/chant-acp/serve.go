@@ -158,6 +158,10 @@ func serve(std streams, f *agentFlags) error {
 	if err != nil {
 		return &exitError{exitFailed, fmt.Errorf("preparing standard input: %w", err)}
 	}
+	writer, err := stdio.NewWriter(out)
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("preparing standard output: %w", err)}
+	}
 	log, closer, err := f.logger(std.err)
 	if err != nil {
 		return &exitError{exitFailed, err}
@@ -178,7 +182,7 @@ func serve(std streams, f *agentFlags) error {
 		defer closeStore(kept, log)
 		store = kept
 	}
-	if err := f.agent(log, store).Serve(ctx, acp.NewTransport(reader, out)); err != nil {
+	if err := f.agent(log, store).Serve(ctx, acp.NewTransport(reader, writer)); err != nil {
 		log.Info().Err(err).Msg("the connection ended")
 	}
 	return nil

@@ -2,7 +2,6 @@ package stdio
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -29,20 +28,10 @@ type Reader struct {
 // descriptor that the runtime's poller does not know, and whose every line would
 // otherwise wake a thread that waits there.
 func NewReader(f *os.File) (*Reader, error) {
-	fd := -1
-	raw, err := f.SyscallConn()
-	if err == nil {
-		err = errors.Join(raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3) }), err)
-	}
+	fd, wake, err := private(f)
 	if err != nil {
-		return nil, fmt.Errorf("duplicating %s: %w", f.Name(), err)
+		return nil, err
 	}
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
-	if err != nil {
-		_ = unix.Close(fd)
-		return nil, fmt.Errorf("making an eventfd: %w", err)
-	}
-	_ = f.Close() // only read from: nothing is lost
 	return &Reader{fd: fd, wake: wake}, nil
 }
 
@@ -90,7 +79,7 @@ func (r *Reader) Close() error {
 	if r.closed.Swap(true) {
 		return os.ErrClosed
 	}
-	_, _ = unix.Write(r.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes it
+	stir(r.wake)
 	r.read.Lock()
 	defer r.read.Unlock()
 	r.look.Lock()
