@@ -15,6 +15,7 @@ type object struct {
 	members []member
 	path    string
 	err     *Error
+	room    [4]member // of members: most objects have no more
 }
 
 type member struct {
@@ -24,7 +25,8 @@ type member struct {
 
 // readObject starts reading raw. What is not an object is an error at path.
 func readObject(raw json.RawMessage, path string) *object {
-	o := &object{path: path, members: make([]member, 0, 4)}
+	o := &object{path: path}
+	o.members = o.room[:0]
 	if len(raw) == 0 {
 		o.fail("", "is missing: it must be an object")
 		return o
@@ -143,6 +145,9 @@ func (o *object) lenient(key string, into any) bool {
 
 // meta reads _meta, which is free-form and never an error.
 func (o *object) meta() Meta {
+	if _, ok := o.get("_meta"); !ok {
+		return nil
+	}
 	var m Meta
 	o.lenient("_meta", &m)
 	return m
@@ -151,7 +156,7 @@ func (o *object) meta() Meta {
 // unquote decodes a JSON string that is known to be valid.
 func unquote(raw json.RawMessage) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
+		return intern(raw[1 : len(raw)-1])
 	}
 	var s string
 	_ = json.Unmarshal(raw, &s) // valid by then: the whole line was checked

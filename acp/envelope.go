@@ -104,7 +104,7 @@ func eachMember(line []byte, f func(key string, value json.RawMessage)) {
 	for i < len(line) && line[i] == '"' {
 		end := skipString(line, i)
 		key := line[i+1 : end-1]
-		name := string(key)
+		name := intern(key)
 		if bytes.IndexByte(key, '\\') >= 0 {
 			name = unquote(line[i:end])
 		}
@@ -116,6 +116,27 @@ func eachMember(line []byte, f func(key string, value json.RawMessage)) {
 			i = skipSpace(line, i+1)
 		}
 	}
+}
+
+// intern is string(key), for the names that every message has without a copy.
+func intern(key []byte) string {
+	switch string(key) {
+	case "jsonrpc":
+		return "jsonrpc"
+	case "method":
+		return "method"
+	case "params":
+		return "params"
+	case "sessionId":
+		return "sessionId"
+	case "prompt":
+		return "prompt"
+	case "type":
+		return "type"
+	case "text":
+		return "text"
+	}
+	return string(key)
 }
 
 // items are the values of an array, which is known to be valid JSON.

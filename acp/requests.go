@@ -304,8 +304,8 @@ func (r *PromptRequest) UnmarshalJSON(raw []byte) error {
 	}
 	for i, raw := range o.list("prompt", true) {
 		var b ContentBlock
-		if err := b.decode(raw, o.at("prompt")+"["+strconv.Itoa(i)+"]"); err != nil && o.err == nil {
-			o.err = asError(err)
+		if b.decode(raw, "") != nil && o.err == nil {
+			o.err = asError(b.decode(raw, o.at("prompt")+"["+strconv.Itoa(i)+"]")) // once more, to say where
 		}
 		r.Prompt = append(r.Prompt, b)
 	}

@@ -127,16 +127,14 @@ func pieces(text string) []string {
 // refusalText is a refusal for a person. What relies on alignment is shown as
 // it is.
 func refusalText(err error) string {
-	var r *command.Refusal
-	var syntax *command.SyntaxError
-	switch {
-	case errors.As(err, &r):
+	if r, ok := errors.AsType[*command.Refusal](err); ok {
 		reason, rest, found := strings.Cut(r.Error(), "\n")
 		if !found {
 			return reason
 		}
 		return reason + "\n\n" + fenced(strings.Trim(rest, "\n"))
-	case errors.As(err, &syntax):
+	}
+	if syntax, ok := errors.AsType[*command.SyntaxError](err); ok {
 		return "This is not a command line: " + syntax.Error()
 	}
 	return sentence(err.Error())
