@@ -19,7 +19,8 @@ const ManifestName = "chant-acp.yaml"
 // MaxManifest is the largest manifest that is read, in bytes.
 const MaxManifest = 1 << 20
 
-// A Diagnostic is one finding about a manifest. Line and Column start at 1.
+// A Diagnostic is one finding about a manifest. Line and Column start at 1;
+// columns count characters (code points), and a byte order mark is none.
 type Diagnostic struct {
 	File    string
 	Line    int

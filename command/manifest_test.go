@@ -91,7 +91,7 @@ func TestManifestErrors(t *testing.T) {
 		{"only a comment", "§# nothing\n", "empty"},
 		{"only null", "§~\n", "must be a mapping"},
 		{"list", "§[1]\n", "must be a mapping"},
-		{"not YAML", "version: 1\n§a: [\n", "not valid YAML"},
+		{"not YAML", "version: 1\na: §[\n", "not valid YAML"},
 		{"not UTF-8", "version: §\xff\n", "UTF-8"},
 		{"NUL", "version: 1§\x00\n", "NUL"},
 		{"too large", "§version: 1\n#" + strings.Repeat("x", MaxManifest), "larger"},
