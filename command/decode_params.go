@@ -25,20 +25,32 @@ func (d *decoder) exec(n *yaml.Node, s *spec) {
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
 		d.bad(n, "exec is empty; it is the program and its arguments, such as [go, test]")
 	}
-	for i, e := range elements {
-		t := parseTemplate(e.Value, func(name string) *param {
-			if i == 0 {
-				d.bad(e, "the program itself cannot come from a parameter; exec begins with its fixed name (for the text {%s}, write {{%s}})", name, name)
-				return nil
-			}
-			return d.resolve(e, s, name)
-		})
-		if program, ok := t.literal(); i == 0 && ok && program == "" {
-			d.bad(e, "exec begins with an empty element; it must begin with the program to run")
+	for _, e := range elements {
+		if e == n.Content[0] {
+			s.exec = append(s.exec, d.program(e))
+			continue
 		}
+		t := parseTemplate(e.Value, func(name string) *param { return d.resolve(e, s, name) })
 		d.element(e, t)
 		s.exec = append(s.exec, t)
 	}
+}
+
+// program reads the first element, which holds no parameter.
+func (d *decoder) program(n *yaml.Node) template {
+	var named string
+	t := parseTemplate(n.Value, func(name string) *param {
+		named = name
+		return nil
+	})
+	text, _ := t.literal()
+	switch {
+	case named != "":
+		d.bad(n, "the program itself cannot come from a parameter; exec begins with its fixed name (for the text {%s}, write {{%s}})", named, named)
+	case text == "":
+		d.bad(n, "exec begins with an empty element; it must begin with the program to run")
+	}
+	return t
 }
 
 // resolve finds the parameter that a template names.

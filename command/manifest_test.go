@@ -133,6 +133,10 @@ func TestManifestErrors(t *testing.T) {
 		{"exec nested", command("exec: [x, §[y]]"), "must be text"},
 		{"program empty", command("exec: [§'']"), "empty element"},
 		{"program template", header + "  c: {summary: s, exec: [§'{a}'], params: {a: {position: 1, required: true}}}\n", "the program itself"},
+		{"program of two templates", header + "  c: {summary: s, exec: [§'{a}/{b}'], params: {a: {position: 1, required: true}}}\n", "the program itself"},
+		{"program template, undeclared", command("exec: [§'{a}']"), "the program itself"},
+		{"undeclared template twice", command("exec: [x, §'{a}{a}']"), "{a} is no parameter"},
+		{"optional inside twice", header + "  c: {summary: s, exec: [x, §'a={a}{a}'], params: {a: {position: 1}}}\n", "may be absent"},
 		{"undeclared template", header + "  c: {summary: s, exec: [x, §'{targt}'], params: {target: {position: 1}}}\n", "did you mean {target}"},
 		{"undeclared template far off", command("exec: [awk, §'{print}']"), "{{print}}"},
 		{"optional inside", header + "  c: {summary: s, exec: [x, §'a={a}'], params: {a: {position: 1}}}\n", "may be absent"},
@@ -214,6 +218,11 @@ func TestManifestErrors(t *testing.T) {
 			var bad *ManifestError
 			if !errors.As(err, &bad) {
 				t.Fatalf("error %v, want a *ManifestError", err)
+			}
+			for i, d := range bad.Diagnostics[1:] {
+				if before := bad.Diagnostics[i]; d.Line == before.Line && d.Column == before.Column {
+					t.Errorf("two errors for one mistake:\n%v", err)
+				}
 			}
 			for _, d := range bad.Diagnostics {
 				if d.File == "f.yaml" && d.Line == line && d.Column == column && strings.Contains(d.Message, tt.says) {

@@ -22,10 +22,12 @@ type decoder struct {
 const maxFindings = 100
 
 func (d *decoder) at(line, column int, format string, args ...any) {
-	if len(d.found) == maxFindings {
+	found := Diagnostic{d.file, max(line, 1), max(column, 1), fmt.Sprintf(format, args...)}
+	n := len(d.found)
+	if n == maxFindings || n > 0 && d.found[n-1] == found {
 		return
 	}
-	d.found = append(d.found, Diagnostic{d.file, max(line, 1), max(column, 1), fmt.Sprintf(format, args...)})
+	d.found = append(d.found, found)
 }
 
 func (d *decoder) bad(n *yaml.Node, format string, args ...any) {
