@@ -17,7 +17,8 @@ import (
 // repository's root where that can be trusted; else dir. path is "" when there
 // is no manifest. A manifest that is there and must not be used (owner, mode,
 // file system, a link that leads out of its folder, not a regular file) gives
-// path "" and an error that says why; root is then as without a manifest.
+// path "" and an error that says why, and so does one behind a folder at which
+// the search ends; root is then as without a manifest.
 func FindManifest(dir string) (path, root string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -37,13 +38,12 @@ func FindManifest(dir string) (path, root string, err error) {
 	if repository != "" && repository != at && trusted(folders, start) {
 		root = repository
 	}
-	for _, folder := range folders {
+	for i, folder := range folders {
 		name := filepath.Join(folder, ManifestName)
-		_, err := os.Lstat(name)
-		found := !errors.Is(err, fs.ErrNotExist)
+		found := there(name)
 		if reason := distrustFolder(folder, start); reason != "" {
 			if !found {
-				return "", root, nil
+				return "", root, behind(folders[i+1:], folder, reason)
 			}
 			return "", root, fmt.Errorf("%s is not used, because of the folder %s: %s", name, folder, reason)
 		}
@@ -60,6 +60,23 @@ func FindManifest(dir string) (path, root string, err error) {
 		return name, folder, nil
 	}
 	return "", root, nil
+}
+
+// there says whether anything has the name, or may have.
+func there(name string) bool {
+	_, err := os.Lstat(name)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// behind tells of a manifest in one of the folders that are not searched any
+// more because of the one below them.
+func behind(folders []string, last, reason string) error {
+	for _, folder := range folders {
+		if name := filepath.Join(folder, ManifestName); there(name) {
+			return fmt.Errorf("%s is not used, because the search ends before it, at the folder %s: %s", name, last, reason)
+		}
+	}
+	return nil
 }
 
 // searched lists the folders that can hold the manifest, from at upwards, and

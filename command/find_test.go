@@ -76,7 +76,14 @@ func TestFindManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	chmod(filepath.Dir(middle), 0o777)
-	check("stops at a world-writable folder", dir, "", dir, "")
+	check("stops at a world-writable folder", dir, "", dir, top+" is not used, because the search ends before it, at the folder "+filepath.Dir(middle))
+	if err := os.Rename(top, top+".away"); err != nil {
+		t.Fatal(err)
+	}
+	check("stops at a world-writable folder, and misses nothing", dir, "", dir, "")
+	if err := os.Rename(top+".away", top); err != nil {
+		t.Fatal(err)
+	}
 	chmod(filepath.Dir(middle), 0o755)
 
 	if err := os.Symlink(filepath.Join(filepath.Dir(repository), ManifestName), middle); err != nil {
@@ -123,6 +130,78 @@ func TestFindManifestOutsideARepository(t *testing.T) {
 	if _, _, err := FindManifest(filepath.Join(dir, "gone")); err == nil {
 		t.Error("a directory that does not exist gives no error")
 	}
+}
+
+func TestNamesThatAreNearlyTheManifests(t *testing.T) {
+	for _, name := range []string{
+		"chant-acp.yml", ".chant-acp.yaml", ".chant-acp.yml", "chant.yaml", "chant.yml", ".chant.yml", "chant_acp.yaml", "chantacp.yml",
+		"Chant-ACP.yaml", "CHANT-ACP.YML", "chant-acp.json", "chant-acp.yaml.txt", "chant-apc.yaml", "chant-acps.yml", "chants-acp.yml",
+	} {
+		repository, dir := tree(t)
+		write(t, filepath.Join(repository, name), "version: 1\n")
+		got := WhyNoManifest(dir)
+		if want := filepath.Join(repository, name) + " is there, but a manifest must be called chant-acp.yaml"; !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	repository, dir := tree(t)
+	for _, name := range []string{
+		"chant.config.ts", "chant.config.json", "chant-acp", ".chant-acp", "chart.yaml", "Chart.yaml", "chant-acp.toml", "chant.json", "README.md", "values.yaml", "compose.yml", "changes.yaml",
+	} {
+		write(t, filepath.Join(repository, name), "version: 1\n")
+	}
+	if err := os.Mkdir(filepath.Join(repository, "chant-acp.yml"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := WhyNoManifest(dir); got != "" {
+		t.Errorf("nothing is nearly a manifest, and yet: %s", got)
+	}
+}
+
+func TestManifestsThatTheSearchDoesNotReach(t *testing.T) {
+	repository, dir := tree(t)
+	base := filepath.Dir(repository)
+	above := filepath.Join(base, ManifestName)
+	write(t, above, "version: 1\n")
+	if got := WhyNoManifest(dir); !strings.Contains(got, above+" is not used, because the search ends at the root of the repository, "+repository) {
+		t.Errorf("above the repository: %q", got)
+	}
+	if err := os.Remove(filepath.Join(repository, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if got := WhyNoManifest(dir); !strings.Contains(got, above+" is not used, because "+dir+" is in no git repository") || !strings.Contains(got, "git init") {
+		t.Errorf("outside a repository: %q", got)
+	}
+	if err := os.Chmod(above, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := WhyNoManifest(dir); got != "" {
+		t.Errorf("one that everyone may write to is recommended: %s", got)
+	}
+	if got := WhyNoManifest(filepath.Join(dir, "gone")); got != "" {
+		t.Errorf("no such directory: %s", got)
+	}
+}
+
+func TestRefusalsSayWhyThereIsNoManifest(t *testing.T) {
+	_, dir := tree(t)
+	near := filepath.Join(dir, "chant-acp.yml")
+	write(t, near, "version: 1\n")
+	r := NewRegistry(RegistryOptions{Root: dir, NoManifest: func() string { return WhyNoManifest(dir) }})
+	_, err := r.Parse([]string{"deploy"}, ParseOptions{})
+	if err == nil || !strings.Contains(err.Error(), near+" is there, but") {
+		t.Errorf("a command that there is not: %v", err)
+	}
+	if help := strings.Join(strings.Fields(r.Help(nil)), " "); !strings.Contains(help, near+" is there, but") {
+		t.Errorf("help does not say it:\n%s", help)
+	}
+	write(t, filepath.Join(dir, ManifestName), "version: 1\n")
+	m := mustManifest(t, "version: 1\n")
+	r = NewRegistry(RegistryOptions{Root: dir, Manifest: m, NoManifest: func() string { t.Error("asked although there is one"); return "" }})
+	if _, err := r.Parse([]string{"deploy"}, ParseOptions{}); err == nil {
+		t.Error("deploy is allowed")
+	}
+	r.Help(nil)
 }
 
 func TestFindManifestOfAnotherUser(t *testing.T) {

@@ -94,7 +94,11 @@ func (r *Registry) overview() string {
 		if r.manifest != nil {
 			why = ManifestName + " declares none"
 		}
-		b.WriteString("This project allows no commands of its own: " + why + ".\n\n")
+		b.WriteString("This project allows no commands of its own: " + why + ".\n")
+		if why := r.noManifest(); why != "" {
+			wrapText(&b, "", why+".")
+		}
+		b.WriteByte('\n')
 	}
 	wrap(&b, "Built in: ", builtins)
 	if list := r.environmentNames(); len(list) > 0 {

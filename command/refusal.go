@@ -111,6 +111,9 @@ func (r *Registry) unknown(words []string) *Refusal {
 	} else if r.chant == "" && isVerb(first) {
 		refusal.Reason += "; it is a verb of chant, and " + noChant
 	}
+	if why := r.noManifest(); why != "" {
+		refusal.Reason += ". There is no manifest here: " + why
+	}
 	return refusal
 }
 

@@ -12,6 +12,11 @@ type RegistryOptions struct {
 	Manifest *Manifest // nil when there is none, or it is broken
 	Chant    string    // absolute path of a chant program; "" for none
 	Builtins []Builtin // nil for DefaultBuiltins
+
+	// NoManifest says why there is no manifest, "" for nothing to say; see
+	// [WhyNoManifest]. It is asked only when there is none and a person should
+	// know. Nil: nothing is said.
+	NoManifest func() string
 }
 
 // ParseOptions are what a session adds to a line.
@@ -25,6 +30,7 @@ type Registry struct {
 	root     string
 	chant    string
 	manifest *Manifest
+	absent   func() string       // why there is no manifest
 	own      map[string][]*entry // built-ins and project commands by first word, longest first
 	ordered  []*entry            // the same, in order
 	verbs    func() map[string][]*entry
@@ -46,7 +52,7 @@ type entry struct {
 
 // NewRegistry builds the allow-list.
 func NewRegistry(o RegistryOptions) *Registry {
-	r := &Registry{root: o.Root, chant: o.Chant, manifest: o.Manifest, own: make(map[string][]*entry)}
+	r := &Registry{root: o.Root, chant: o.Chant, manifest: o.Manifest, own: make(map[string][]*entry), absent: o.NoManifest}
 	builtins := o.Builtins
 	if builtins == nil {
 		builtins = DefaultBuiltins()
@@ -65,6 +71,15 @@ func NewRegistry(o RegistryOptions) *Registry {
 	r.verbs = sync.OnceValue(r.loadVerbs)
 	r.names = sync.OnceValue(r.loadNames)
 	return r
+}
+
+// noManifest says why there is no manifest; "" where there is one, or nothing to
+// say.
+func (r *Registry) noManifest() string {
+	if r.manifest != nil || r.absent == nil {
+		return ""
+	}
+	return r.absent()
 }
 
 func (r *Registry) add(e *entry) {

@@ -104,16 +104,19 @@ func (p *Project) AllowList() host.AllowList {
 	p.searched = time.Now()
 	if now != p.seen {
 		p.seen, p.root = now, root
-		p.allow = readAllowList(now, err, p.allow.Version+1)
+		p.allow = p.readAllowList(now, err, p.allow.Version+1)
 	}
 	return p.allow
 }
 
 // readAllowList reads what the fingerprint stands for. problem is why there is
 // no manifest to read, or nil.
-func readAllowList(f fingerprint, problem error, version int) host.AllowList {
+func (p *Project) readAllowList(f fingerprint, problem error, version int) host.AllowList {
 	allow := host.AllowList{Problem: problem, Version: version}
 	o := command.RegistryOptions{Root: f.root, Chant: f.chant}
+	if f.manifest == "" && problem == nil {
+		o.NoManifest = func() string { return command.WhyNoManifest(p.dir) }
+	}
 	if f.manifest != "" {
 		m, err := command.ReadManifest(f.manifest)
 		if err != nil {
