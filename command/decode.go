@@ -227,7 +227,7 @@ func (d *decoder) commandKey(key string, n *yaml.Node, s *spec, m *Manifest) {
 	case "tty":
 		s.tty = d.boolean(n, key)
 	case "cwd":
-		s.cwd = d.folder(n)
+		s.cwd, s.folder = d.folder(n), place{n.Line, n.Column}
 	case "env":
 		d.variables(n, s)
 	case "success":

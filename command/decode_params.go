@@ -27,7 +27,7 @@ func (d *decoder) exec(n *yaml.Node, s *spec) {
 	}
 	for _, e := range elements {
 		if e == n.Content[0] {
-			s.exec = append(s.exec, d.program(e))
+			s.exec, s.program = append(s.exec, d.program(e)), place{e.Line, e.Column}
 			continue
 		}
 		t := parseTemplate(e.Value, func(name string) *param { return d.resolve(e, s, name) })

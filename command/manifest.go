@@ -166,6 +166,8 @@ type spec struct {
 	words   []string
 	line    int
 	column  int
+	program place // of the first element of exec
+	folder  place // of cwd
 	summary string
 	exec    []template
 	params  []*param // in the order of the file
@@ -179,6 +181,9 @@ type spec struct {
 	env     map[string]string // variables to set
 	success []int
 }
+
+// A place is a line and a column of the file.
+type place struct{ line, column int }
 
 // positionals returns the positional parameters in order.
 func (s *spec) positionals() []*param {

@@ -23,7 +23,7 @@ func (r *Registry) project(e *entry, inv *Invocation, o ParseOptions) *Refusal {
 		return e.refuse(reason)
 	}
 	inv.Dir = filepath.Join(r.root, filepath.FromSlash(s.cwd))
-	if reason := r.checkFolder(s, inv.Dir); reason != "" {
+	if reason := s.checkFolder(r.root); reason != "" {
 		return e.refuse(reason)
 	}
 	if reason := r.checkPaths(s, b, inv.Dir); reason != "" {
@@ -134,14 +134,15 @@ func (r *Registry) sessionEnvironment(o ParseOptions) (name, reason string) {
 }
 
 // checkFolder refuses a cwd that is not there or leads out of the project.
-func (r *Registry) checkFolder(s *spec, dir string) string {
+func (s *spec) checkFolder(root string) string {
 	if s.cwd == "" {
 		return ""
 	}
-	if err := insideProject(r.root, r.root, filepath.FromSlash(s.cwd)); err != nil {
+	rel := filepath.FromSlash(s.cwd)
+	if err := insideProject(root, root, rel); err != nil {
 		return fmt.Sprintf("its folder %s (cwd in %s) cannot be used: %s", s.cwd, ManifestName, err)
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if info, err := os.Stat(filepath.Join(root, rel)); err != nil || !info.IsDir() {
 		return fmt.Sprintf("its folder %s (cwd in %s) does not exist in the project; create it, or correct the manifest", s.cwd, ManifestName)
 	}
 	return ""

@@ -1,49 +1,49 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host/project"
 )
 
 func newCheck(std streams) *cobra.Command {
-	return &cobra.Command{
+	var strict bool
+	c := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Check a project's manifest and print its allow-list",
 		Long: `Check finds the manifest as a session in DIR would (default: the current
 directory), prints every error and warning with file, line and column, and the
-allow-list. It exits with 1 when there are errors or no manifest; warnings are
-advice.`,
+allow-list. It warns where the allow-list lets through more than it seems to,
+and of programs and folders that this machine does not have; programs are looked
+for with the PATH that check itself is started with.
+
+It exits with 1 when there are errors or no manifest. Warnings are advice, or
+errors too with --strict.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			return check(std, dir)
+			return check(std, dir, strict)
 		},
 	}
+	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 when there are warnings, too")
+	return c
 }
 
-func check(std streams, dir string) error {
-	dir, err := filepath.Abs(dir)
+func check(std streams, dir string, strict bool) error {
+	path, root, err := findManifest(dir)
 	if err != nil {
-		return &exitError{exitFailed, err}
-	}
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return &exitError{exitUsage, fmt.Errorf("%s is not a directory that can be checked", dir)}
-	}
-	path, root, err := command.FindManifest(dir)
-	if err != nil {
-		return &exitError{exitFailed, err}
-	}
-	if path == "" {
-		return &exitError{exitFailed, fmt.Errorf("there is no %s for %s: nothing but the built-in commands, and the verbs of a chant program, may run there", command.ManifestName, dir)}
+		return err
 	}
 	m, err := command.ReadManifest(path)
 	var bad *command.ManifestError
@@ -56,7 +56,10 @@ func check(std streams, dir string) error {
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	warnings := m.Warnings()
+	warnings := slices.Concat(m.Warnings(), project.Lacking(m, root, os.Environ()))
+	slices.SortStableFunc(warnings, func(a, b command.Diagnostic) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
 	for _, d := range warnings {
 		fmt.Fprintf(std.out, "%s:%d:%d: warning: %s\n", d.File, d.Line, d.Column, d.Message)
 	}
@@ -64,8 +67,35 @@ func check(std streams, dir string) error {
 		fmt.Fprintln(std.out)
 	}
 	fmt.Fprint(std.out, command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m}).Help(nil))
-	fmt.Fprintf(std.out, "\n%s: %s, %s\n", path, plural(len(m.Commands()), "command"), plural(len(warnings), "warning"))
+	sum := plural(len(warnings), "warning")
+	fmt.Fprintf(std.out, "\n%s: %s, %s\n", path, plural(len(m.Commands()), "command"), sum)
+	if strict && len(warnings) > 0 {
+		return &exitError{exitFailed, fmt.Errorf("%s: %s, and --strict takes none", path, sum)}
+	}
 	return nil
+}
+
+// findManifest finds what a session in dir would use, or says why there is none.
+func findManifest(dir string) (path, root string, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", "", &exitError{exitFailed, err}
+	}
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return "", "", &exitError{exitUsage, fmt.Errorf("%s is not a directory that can be checked", dir)}
+	}
+	path, root, err = command.FindManifest(dir)
+	if err == nil && path == "" {
+		why := "; write one at the root of the project to allow more"
+		if reason := command.WhyNoManifest(dir); reason != "" {
+			why = "\n" + reason
+		}
+		err = fmt.Errorf("there is no %s for %s: nothing but the built-in commands, and the verbs of a chant program, may run there%s", command.ManifestName, dir, why)
+	}
+	if err != nil {
+		return "", "", &exitError{exitFailed, err}
+	}
+	return path, root, nil
 }
 
 func plural(n int, what string) string {
