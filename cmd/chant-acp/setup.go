@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,7 +20,8 @@ func newSetup(std streams) *cobra.Command {
 		Short: "Print the configuration that adds this binary to a client, or write it",
 		Long: "Setup prints the exact configuration with which a client starts this binary.\n" +
 			"With --write it edits the client's settings in place: comments are kept, a copy\n" +
-			"of the file is left beside it, and what changed is said.\n\nClients: " + strings.Join(setup.Clients(), ", ") + ".",
+			"of the file is left beside it, and what changed is said. Where it cannot, it\n" +
+			"prints the configuration all the same, says why, and exits with 1.\n\nClients: " + strings.Join(setup.Clients(), ", ") + ".",
 		Example: "  chant-acp setup zed\n  chant-acp setup zed --write",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -43,26 +45,28 @@ func runSetup(std streams, client string, write bool) error {
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	if _, noFile := target.Path(o); !write || noFile != nil {
-		if write {
-			fmt.Fprintf(std.err, "%v\n\n", noFile)
+	var failed error
+	if write {
+		change, err := target.Write(o)
+		if err == nil {
+			printChange(std.out, change)
+			return nil
 		}
-		fmt.Fprintf(std.err, "Where it goes: %s\n", target.Where(o))
-		fmt.Fprint(std.out, target.Snippet(o))
-		return nil
+		failed = &exitError{exitFailed, fmt.Errorf("nothing was written: %w", err)}
 	}
-	change, err := target.Write(o)
-	if err != nil {
-		return &exitError{exitFailed, err}
+	fmt.Fprintf(std.err, "Where it goes: %s\n", target.Where(o))
+	fmt.Fprint(std.out, target.Snippet(o))
+	return failed
+}
+
+func printChange(out io.Writer, c setup.Change) {
+	fmt.Fprintln(out, c.Summary)
+	if c.Backup != "" {
+		fmt.Fprintln(out, "The file as it was:", c.Backup)
 	}
-	fmt.Fprintln(std.out, change.Summary)
-	if change.Backup != "" {
-		fmt.Fprintln(std.out, "The file as it was:", change.Backup)
+	if c.Diff != "" {
+		fmt.Fprintf(out, "\n%s\n", strings.TrimRight(c.Diff, "\n"))
 	}
-	if change.Diff != "" {
-		fmt.Fprintf(std.out, "\n%s\n", strings.TrimRight(change.Diff, "\n"))
-	}
-	return nil
 }
 
 // setupOptions describe this binary and this user. The path is the one the

@@ -83,7 +83,7 @@ func (t *Target) Where(o Options) string { return t.where(o) }
 // set) and what to do instead.
 func (t *Target) Path(o Options) (string, error) {
 	if t.settings == nil {
-		return "", fmt.Errorf("%s is not written for you: %s; run `chant-acp setup %s` without --write and paste what it prints", t.title, t.printed, t.client)
+		return "", fmt.Errorf("%s; paste what setup prints", t.printed)
 	}
 	return t.settings.file(o)
 }

@@ -179,8 +179,8 @@ func TestPath(t *testing.T) {
 		{"acpx", Options{Home: "/h", Dir: "/nowhere"}, "/h/.acpx/config.json"},
 		{"acpx", Options{Home: "/h", Dir: dir}, project},
 		{"acpx", Options{Dir: "/nowhere"}, "!HOME is not set"},
-		{"emacs", plain(), "!paste what it prints"},
-		{"neovim", plain(), "!paste what it prints"},
+		{"emacs", plain(), "!paste what setup prints"},
+		{"neovim", plain(), "!paste what setup prints"},
 		{"fountain", plain(), "!own database"},
 	} {
 		target, err := Lookup(c.client)
