@@ -93,11 +93,13 @@ func ReadManifest(path string) (*Manifest, error) {
 // wrong is found in one pass and returned as a *[ManifestError].
 func ParseManifest(file string, data []byte) (*Manifest, error) {
 	sum := sha256.Sum256(data)
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	d := &decoder{file: file}
+	d.end.line, d.end.column = position(text, len(text))
 	m := &Manifest{file: file, digest: hex.EncodeToString(sum[:])}
 	if len(data) > MaxManifest {
 		d.at(1, 1, "the manifest is larger than %d bytes, the most that is read; move what is not a command elsewhere", MaxManifest)
-	} else if root := d.parse(bytes.TrimPrefix(data, []byte("\ufeff"))); root != nil {
+	} else if root := d.parse(text); root != nil {
 		d.manifest(root, m)
 	}
 	if len(d.found) > 0 {

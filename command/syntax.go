@@ -90,8 +90,7 @@ func (d *decoder) syntax(err error, data []byte) {
 		d.at(1, 1, "this is not valid YAML: %s", err)
 		return
 	}
-	line, column := position(data, len(data))
-	atEnd := e.Mark.Line > line || e.Mark.Line == line && e.Mark.Column >= column
+	atEnd := e.Mark.Line > d.end.line || e.Mark.Line == d.end.line && e.Mark.Column >= d.end.column
 	if atEnd && e.Message == "did not find expected node content" {
 		// With a value there, the error is that the list is not closed, and has
 		// the place where it begins.
@@ -103,10 +102,7 @@ func (d *decoder) syntax(err error, data []byte) {
 	if e.Message == "found character that cannot start any token" && characterAt(data, e.Mark) != '\t' {
 		text = fmt.Sprintf("this is not valid YAML: no value begins with %c; put it in quotes", characterAt(data, e.Mark))
 	}
-	if mark.Line < line || mark.Line == line && mark.Column < column {
-		line, column = mark.Line, mark.Column
-	}
-	d.at(line, column, "%s", text)
+	d.at(mark.Line, mark.Column, "%s", text)
 }
 
 // characterAt is the character at a mark of the reader's, which counts them.

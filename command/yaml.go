@@ -14,6 +14,7 @@ import (
 // and collects what is wrong instead of stopping at it.
 type decoder struct {
 	file  string
+	end   place // of the text; the reader puts what is missing there on a line of its own
 	found []Diagnostic
 }
 
@@ -22,6 +23,9 @@ type decoder struct {
 const maxFindings = 100
 
 func (d *decoder) at(line, column int, format string, args ...any) {
+	if line > d.end.line {
+		line, column = d.end.line, d.end.column
+	}
 	found := Diagnostic{d.file, max(line, 1), max(column, 1), fmt.Sprintf(format, args...)}
 	n := len(d.found)
 	if n == maxFindings || n > 0 && d.found[n-1] == found {
