@@ -75,7 +75,7 @@ func cut(s string, n int) string {
 
 // cutBytes shortens s, at a rune, to n bytes of JSON.
 func cutBytes(s string, n int) string {
-	if jsonLen(s) <= n {
+	if len(s)*6 <= n || jsonLen(s) <= n {
 		return s
 	}
 	n -= len("…")
@@ -109,6 +109,9 @@ func jsonRune(r rune) int {
 
 // pieces cuts text by its encoded size, at runes.
 func pieces(text string) []string {
+	if text != "" && len(text)*6 <= pieceBytes { // no rune takes more than six times its bytes
+		return []string{text}
+	}
 	var out []string
 	start, size := 0, 0
 	for i, r := range text {
@@ -128,11 +131,12 @@ func pieces(text string) []string {
 // it is.
 func refusalText(err error) string {
 	if r, ok := errors.AsType[*command.Refusal](err); ok {
-		reason, rest, found := strings.Cut(r.Error(), "\n")
-		if !found {
-			return reason
+		reason, rest, _ := strings.Cut(r.Error(), "\n")
+		last := strings.LastIndexByte(rest, '\n') + 1 // the line that says where to go from here
+		if last == 0 {
+			return strings.TrimRight(reason+" "+rest, " ")
 		}
-		return reason + "\n\n" + fenced(strings.Trim(rest, "\n"))
+		return reason + "\n\n" + fenced(rest[:last]) + "\n\n" + rest[last:]
 	}
 	if syntax, ok := errors.AsType[*command.SyntaxError](err); ok {
 		return "This is not a command line: " + syntax.Error()

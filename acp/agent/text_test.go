@@ -1,0 +1,32 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/chant-acp/chant-acp/command"
+)
+
+// What is aligned is shown as it is; a sentence is a sentence.
+func TestRefusalText(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&command.Refusal{Reason: "there is no command x"}, "there is no command x. `help` lists everything that can be run here."},
+		{
+			&command.Refusal{Reason: "there is no command x", Suggestions: []command.Suggestion{{Name: "a", Summary: "do a"}, {Name: "bcd", Summary: "do b"}}},
+			"there is no command x.\n\n```\nDid you mean:\n  a    do a\n  bcd  do b\n```\n\n`help` lists everything that can be run here.",
+		},
+		{
+			fmt.Errorf("wrapped: %w", &command.Refusal{Reason: "a: env is missing", Usage: "a <env>", Topic: "a"}),
+			"a: env is missing.\n\n```\nUsage: a <env>\n```\n\n`help a` says more; `help` lists everything that can be run here.",
+		},
+		{errors.New("nothing was run"), "Nothing was run."},
+	} {
+		if got := refusalText(c.err); got != c.want {
+			t.Errorf("\n got %q\nwant %q", got, c.want)
+		}
+	}
+}
