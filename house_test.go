@@ -29,6 +29,7 @@ var imports = map[string][]string{
 	"acp/agent":    {"acp", "command", "host"},
 	"command":      {},
 	"host":         {"command"},
+	"host/op":      {},
 	"host/process": {},
 	"host/project": {"command", "host", "host/process"},
 
