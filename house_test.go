@@ -36,6 +36,9 @@ var imports = map[string][]string{
 	"runtime/conversation": {"runtime/thread"},
 	"runtime/thread":       {"acp", "acp/agent"},
 
+	"internal/durable":   {},
+	"internal/envmask":   {},
+	"internal/flock":     {},
 	"internal/stateroot": {},
 	"internal/stdio":     {},
 	"internal/termtext":  {},
