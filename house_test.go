@@ -30,6 +30,7 @@ var imports = map[string][]string{
 	"command":      {},
 	"host":         {"command"},
 	"host/op":      {},
+	"host/pause":   {},
 	"host/process": {},
 	"host/project": {"command", "host", "host/process"},
 
