@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/strictyaml"
 )
 
 // header begins a manifest whose commands follow in the test.
@@ -209,7 +211,7 @@ func TestManifestErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before, after, _ := strings.Cut(tt.text, "§")
-			line, column := position([]byte(before), len(before))
+			line, column := strictyaml.Position([]byte(before), len(before))
 			_, err := ParseManifest("f.yaml", []byte(before+after))
 			var bad *ManifestError
 			if !errors.As(err, &bad) {

@@ -1,15 +1,11 @@
 package command
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -34,121 +30,6 @@ func (d *decoder) at(line, column int, format string, args ...any) {
 
 func (d *decoder) bad(n *yaml.Node, format string, args ...any) {
 	d.at(n.Line, n.Column, format, args...)
-}
-
-// parse reads the one document of the file and returns its root, or nil.
-func (d *decoder) parse(data []byte) *yaml.Node {
-	if i, what := invalidText(data); what != "" {
-		line, column := position(data, i)
-		d.at(line, column, "the manifest holds %s; save it as UTF-8 text", what)
-		return nil
-	}
-	var doc, more yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	switch err := dec.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		d.at(1, 1, "the manifest is empty; it needs at least: version: 1")
-		return nil
-	case err != nil:
-		d.syntax(err, data)
-		return nil
-	}
-	switch err := dec.Decode(&more); {
-	case err == nil:
-		d.bad(&more, "a second document begins here; a manifest is one document, so remove the --- line")
-		return nil
-	case !errors.Is(err, io.EOF):
-		d.syntax(err, data)
-		return nil
-	}
-	if len(doc.Content) == 0 {
-		d.at(1, 1, "the manifest is empty; it needs at least: version: 1")
-		return nil
-	}
-	if !d.plain(doc.Content[0]) {
-		return nil
-	}
-	return doc.Content[0]
-}
-
-// invalidText finds the first byte that is not UTF-8, or a NUL.
-func invalidText(data []byte) (int, string) {
-	if i := bytes.IndexByte(data, 0); i >= 0 && utf8.Valid(data[:i]) {
-		return i, "a NUL byte"
-	}
-	for i := 0; i < len(data); {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i, fmt.Sprintf("a byte that is not UTF-8 (0x%02x)", data[i])
-		}
-		i += n
-	}
-	return 0, ""
-}
-
-// position turns an offset into a line and a column.
-func position(data []byte, offset int) (line, column int) {
-	before := data[:offset]
-	line = 1 + bytes.Count(before, []byte("\n"))
-	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-}
-
-// syntax reports an error of the YAML reader, which knows the line at best.
-func (d *decoder) syntax(err error, data []byte) {
-	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
-	if after, ok := strings.CutPrefix(message, "line "); ok {
-		if number, text, ok := strings.Cut(after, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				line, message = n, text
-			}
-		}
-	}
-	if at, column := tabIndent(data, line); column > 0 {
-		d.at(at, column, "a tab stands here, and YAML is indented with spaces only; replace it")
-		return
-	}
-	d.at(line, 1, "this is not valid YAML: %s", message)
-}
-
-// tabIndent finds a tab that indents the line, or the one after it, where the
-// reader may have noticed an error of the line's; column 0 for none.
-func tabIndent(data []byte, line int) (at, column int) {
-	lines := bytes.Split(data, []byte("\n"))
-	for at = max(line-1, 1); at <= line+1 && at <= len(lines); at++ {
-		text := lines[at-1]
-		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
-		if i := bytes.IndexByte(indent, '\t'); i >= 0 {
-			return at, i + 1
-		}
-	}
-	return 0, 0
-}
-
-// plain refuses what makes the same text mean something else elsewhere:
-// anchors, aliases, merge keys and tags of other schemas. Refusing aliases also
-// keeps a small file from standing for a huge one.
-func (d *decoder) plain(n *yaml.Node) bool {
-	ok := true
-	switch {
-	case n.Kind == yaml.AliasNode:
-		d.bad(n, "aliases (*%s) are not supported here; write the value out", n.Value)
-		return false
-	case n.Anchor != "":
-		d.bad(n, "anchors (&%s) are not supported here; write the value out where it is needed", n.Anchor)
-		ok = false
-	case n.Tag == "!!merge":
-		d.bad(n, "merge keys (<<) are not supported here; write the keys out")
-		ok = false
-	case n.Style&yaml.TaggedStyle != 0:
-		d.bad(n, "tags (%s) are not supported here; remove the tag", n.Tag)
-		ok = false
-	}
-	for _, c := range n.Content {
-		if !d.plain(c) {
-			ok = false
-		}
-	}
-	return ok
 }
 
 // kindOf names what a node is, for messages.
