@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 		{"tag", "a: !!str 1\n", 1, 4, "tags (!!str)"},
 		{"two documents", "a: 1\n---\nb: 2\n", 2, 1, "a second document begins here; it is one document"},
 		{"tab", "a:\n\tb: 1\n", 2, 1, "a tab stands here"},
-		{"syntax", "a: [1\n", 2, 1, "this is not valid YAML"},
+		{"syntax", "a: [1\n", 1, 1, "this is not valid YAML"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root, problems := strictyaml.Parse([]byte(c.in), "it")
