@@ -40,6 +40,7 @@ var imports = map[string][]string{
 	"internal/durable":    {},
 	"internal/envmask":    {},
 	"internal/flock":      {},
+	"internal/gitignore":  {},
 	"internal/stateroot":  {},
 	"internal/strictyaml": {},
 	"internal/trust":      {},

@@ -130,8 +130,8 @@ func (d *decoder) bad(at Position, format string, args ...any) {
 	d.found = append(d.found, Finding{At: at, Message: fmt.Sprintf(format, args...)})
 }
 
-// fields checks that n is a mapping of known keys, and drops what is null in a
-// file that a program wrote. It returns false where n is no mapping.
+// fields checks that n is a mapping, and of known keys where a person wrote it as
+// data. It returns false where n is no mapping.
 func (d *decoder) fields(n *node, what string, known ...string) bool {
 	if n.kind != object {
 		d.bad(n.at, "%s must be a mapping (key: value), and is %s", what, n.kind)
