@@ -29,6 +29,7 @@ var imports = map[string][]string{
 	"acp/agent":    {"acp", "command", "host"},
 	"command":      {},
 	"host":         {"command"},
+	"host/local":   {"host", "host/op", "host/pause", "host/process"},
 	"host/op":      {},
 	"host/pause":   {},
 	"host/process": {},
