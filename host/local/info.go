@@ -260,7 +260,7 @@ func (rt *Runtime) RunLog(ctx context.Context, ref host.RunRef, follow bool, w i
 	again := time.NewTicker(followPoll)
 	defer again.Stop()
 	for {
-		live, err := flock.Held(k.lock()) // first, so that what comes before the end is copied
+		live, err := flock.Held(k.lockFile()) // first, so that what comes before the end is copied
 		if err != nil {
 			return err
 		}

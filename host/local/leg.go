@@ -25,6 +25,7 @@ type leg struct {
 	rt *Runtime
 	folder
 	record
+	fresh   bool // the journal begins with this leg already
 	config  *op.Config
 	plan    plan
 	req     host.OpRequest
@@ -59,13 +60,13 @@ func (l *leg) Wait() host.OpResult {
 
 // open reads the history under the lock, shares the lock with the guard, and
 // records that this process takes the run up.
-func (l *leg) open(ctx context.Context, check func(*history) error) error {
-	h, err := l.readHistory()
+func (l *leg) open(ctx context.Context) error {
+	h, err := readJournal(l.folder.journal())
 	if err != nil {
 		return err
 	}
-	if err := check(h); err != nil {
-		return err
+	if h.status != nil && !host.RunState(h.status.State).Open() {
+		return l.rt.over(ctx, &kept{folder: l.folder, record: l.record, history: h})
 	}
 	l.history = h
 	if l.unguard, err = process.Hold(ctx, l.lock.File()); err != nil {
@@ -79,23 +80,16 @@ func (l *leg) open(ctx context.Context, check func(*history) error) error {
 	}
 	l.log = openLog(l.output())
 	l.began = time.Now()
-	if err := l.append(entry{
-		Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: l.req.Actor.Client, Steps: l.plan.count(),
-	}); err != nil {
-		return err
+	if !l.fresh {
+		e := firstLeg(l.plan, l.req.Actor)
+		e.Leg = h.legs + 1
+		if err := l.append(e); err != nil {
+			return err
+		}
 	}
 	// The run goes on after the call that started it, until it is stopped.
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return nil
-}
-
-// readHistory reads the journal. That of a new run is empty.
-func (l *leg) readHistory() (*history, error) {
-	st, err := os.Stat(l.folder.journal())
-	if err == nil && st.Size() == 0 {
-		return newHistory(), nil
-	}
-	return readJournal(l.folder.journal())
 }
 
 // append records what is about to be done, or was.

@@ -66,7 +66,7 @@ type folder struct{ dir string }
 func (f folder) id() string           { return filepath.Base(f.dir) }
 func (f folder) record() string       { return filepath.Join(f.dir, "run.json") }
 func (f folder) journal() string      { return filepath.Join(f.dir, "journal.jsonl") }
-func (f folder) lock() string         { return filepath.Join(f.dir, "lock") }
+func (f folder) lockFile() string     { return filepath.Join(f.dir, "lock") }
 func (f folder) output() string       { return filepath.Join(f.dir, "output.log") }
 func (f folder) cancel() string       { return filepath.Join(f.dir, "cancel.json") }
 func (f folder) pauses() *pause.Store { return pause.New(filepath.Join(f.dir, "state")) }

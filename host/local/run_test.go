@@ -326,12 +326,15 @@ func TestTimeLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
-	f, err := r.rt.create(&rec, id, nil)
+	if rec.Context, err = r.rt.context(nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.rt.create(&rec, id, firstLeg(steps, host.Actor{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := &told{}
-	again, err := r.rt.take(t.Context(), host.OpRequest{Events: e.take}, f, rec, found.Config, steps, func(*history) error { return nil })
+	again, err := r.rt.take(t.Context(), host.OpRequest{Events: e.take}, &leg{folder: f, record: rec, config: found.Config, plan: steps, fresh: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (rt *Runtime) load(id string) (*kept, error) {
 	if _, err := os.Lstat(k.dir); err != nil {
 		return nil, err
 	}
-	live, err := flock.Held(k.lock())
+	live, err := flock.Held(k.lockFile())
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (rt *Runtime) load(id string) (*kept, error) {
 	}
 	if !live && k.problem == "" && k.history.status == nil {
 		// Somebody may have taken it up between the two looks.
-		if k.live, err = flock.Held(k.lock()); err != nil {
+		if k.live, err = flock.Held(k.lockFile()); err != nil {
 			return nil, err
 		}
 	}

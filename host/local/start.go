@@ -135,11 +135,14 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 		User: osUser(), Client: req.Actor.Client,
 	}
 	r.Digest = runDigest(r.Root, r.Op, r.Env, r.Params, r.Config)
-	f, err := rt.create(&r, id, req.Context)
+	if r.Context, err = rt.context(req.Context); err != nil {
+		return nil, err
+	}
+	f, err := rt.create(&r, id, firstLeg(steps, req.Actor))
 	if err != nil {
 		return nil, err
 	}
-	return rt.take(ctx, req, f, r, found.Config, steps, func(*history) error { return nil })
+	return rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true})
 }
 
 // find reads the Op of a line and makes sure that it can be run.
@@ -191,21 +194,27 @@ func (rt *Runtime) checkDepends(o *op.Op, req host.OpRequest) error {
 	}
 }
 
-// create makes the folder of a run: beside its place first, so that a run that is
-// seen is whole.
-func (rt *Runtime) create(r *record, identity string, user map[string]string) (folder, error) {
+// firstLeg begins a journal.
+func firstLeg(p plan, by host.Actor) entry {
+	return entry{Kind: entryLeg, Leg: 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: p.count()}
+}
+
+// create makes the folder of a run, with the beginning of its journal: beside its
+// place first, so that a run that is seen is whole.
+func (rt *Runtime) create(r *record, identity string, begun entry) (folder, error) {
 	for {
 		r.ID = newID()
 		if _, err := os.Lstat(rt.folder(r.ID).dir); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
-	c, err := rt.context(r, user)
-	if err != nil {
-		return folder{}, err
-	}
-	r.Context = &contextRecord{c}
+	r.Context = &contextRecord{r.Context.Child(r.ID, r.Op)}
 	text, err := json.Marshal(r)
+	if err != nil {
+		return folder{}, fmt.Errorf("writing down a run: %w", err)
+	}
+	begun.Time = r.Created
+	line, err := json.Marshal(begun)
 	if err != nil {
 		return folder{}, fmt.Errorf("writing down a run: %w", err)
 	}
@@ -213,7 +222,7 @@ func (rt *Runtime) create(r *record, identity string, user map[string]string) (f
 	err = os.Mkdir(made.dir, 0o700)
 	for _, write := range []func() error{
 		func() error { return durable.Write(made.record(), text) },
-		func() error { return durable.Write(made.journal(), nil) },
+		func() error { return durable.Write(made.journal(), append(line, '\n')) },
 		func() error { return durable.Write(filepath.Join(rt.dir, ".open", identity), []byte(r.ID+"\n")) },
 		func() error { return os.Rename(made.dir, rt.folder(r.ID).dir) },
 		func() error { return durable.SyncDir(rt.dir) },
@@ -229,14 +238,14 @@ func (rt *Runtime) create(r *record, identity string, user map[string]string) (f
 	return rt.folder(r.ID), nil
 }
 
-// context is what travels with the run. What the process that asked was given
-// goes along; that it can't be read is no reason to run nothing.
-func (rt *Runtime) context(r *record, user map[string]string) (*pause.Context, error) {
-	c := pause.NewContext(r.ID, r.Op)
+// context is what the run's own context is a child of: what the process that asked
+// was given. That it can't be read is no reason to run nothing.
+func (rt *Runtime) context(user map[string]string) (*contextRecord, error) {
+	c := new(pause.Context)
 	for _, entry := range rt.o.Env {
 		if text, ok := strings.CutPrefix(entry, pause.ContextVar+"="); ok {
-			if parent, err := pause.ParseContext([]byte(text)); err == nil {
-				c = parent.Child(r.ID, r.Op)
+			if given, err := pause.ParseContext([]byte(text)); err == nil {
+				c = given
 			}
 		}
 	}
@@ -245,7 +254,7 @@ func (rt *Runtime) context(r *record, user map[string]string) (*pause.Context, e
 			return nil, &host.OpRefusal{Reason: err.Error()}
 		}
 	}
-	return c, nil
+	return &contextRecord{c}, nil
 }
 
 // restart gives up the run that is there.
@@ -292,12 +301,7 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 			Lines: []string{line + " --restart"}, Runs: rt.infos(ctx, []*kept{k}),
 		}
 	}
-	return rt.take(ctx, req, k.folder, k.record, found.Config, steps, func(h *history) error {
-		if h.status != nil && !host.RunState(h.status.State).Open() {
-			return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
-		}
-		return nil
-	})
+	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
 }
 
 // whereStopped says which step an interrupted run was in.
@@ -326,21 +330,18 @@ func (rt *Runtime) voided(ctx context.Context, k *kept) string {
 	return text
 }
 
-// take locks a run and starts a leg of it. check looks at the history under the
-// lock.
-func (rt *Runtime) take(ctx context.Context, req host.OpRequest, f folder, r record, cfg *op.Config, steps plan, check func(*history) error) (host.OpRun, error) {
-	lock, err := flock.Take(ctx, f.lock(), runWait)
+// take locks a run and starts a leg of it.
+func (rt *Runtime) take(ctx context.Context, req host.OpRequest, l *leg) (host.OpRun, error) {
+	lock, err := flock.Take(ctx, l.lockFile(), runWait)
 	if errors.Is(err, flock.ErrHeld) {
-		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", f.id(), r.Op), Lines: []string{"run status --run " + f.id()}}
+		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", l.ID(), l.Op), Lines: []string{"run status --run " + l.ID()}}
 	}
 	if err != nil {
 		return nil, err
 	}
-	l := &leg{
-		rt: rt, folder: f, record: r, config: cfg, plan: steps, req: req, lock: lock,
-		programs: make(map[*process.Process]struct{}), done: make(chan struct{}),
-	}
-	if err := l.open(ctx, check); err != nil {
+	l.rt, l.req, l.lock = rt, req, lock
+	l.programs, l.done = make(map[*process.Process]struct{}), make(chan struct{})
+	if err := l.open(ctx); err != nil {
 		l.close()
 		return nil, err
 	}
@@ -369,7 +370,7 @@ func (rt *Runtime) CancelRun(ctx context.Context, ref host.RunRef, by host.Actor
 
 // end records the end of a run that is at rest.
 func (rt *Runtime) end(ctx context.Context, k *kept, why string, by host.Actor) error {
-	lock, err := flock.Take(ctx, k.lock(), runWait)
+	lock, err := flock.Take(ctx, k.lockFile(), runWait)
 	if errors.Is(err, flock.ErrHeld) {
 		return &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op), Lines: []string{"run cancel --run " + k.id()}}
 	}
@@ -407,7 +408,7 @@ func (rt *Runtime) askForEnd(ctx context.Context, k *kept, by host.Actor) error 
 	again := time.NewTicker(cancelPoll)
 	defer again.Stop()
 	for {
-		live, err := flock.Held(k.lock())
+		live, err := flock.Held(k.lockFile())
 		if err != nil || !live {
 			return err
 		}

@@ -50,13 +50,16 @@ func NewContext(runID, workflowID string) *Context {
 }
 
 // Child makes the context of a run that a step of this one started: the user
-// keys go along.
+// keys go along. A context that is of no run gives one to a run without a parent.
 func (c *Context) Child(runID, workflowID string) *Context {
 	child := NewContext(runID, workflowID)
 	child.reserved.TeamID, child.reserved.FactoryID = c.reserved.TeamID, c.reserved.FactoryID
-	child.reserved.APIKeyScopes = slices.Clone(c.reserved.APIKeyScopes)
-	parent := c.reserved.RunID
-	child.reserved.ParentRunID = &parent
+	if c.reserved.APIKeyScopes != nil {
+		child.reserved.APIKeyScopes = slices.Clone(c.reserved.APIKeyScopes)
+	}
+	if parent := c.reserved.RunID; parent != "" {
+		child.reserved.ParentRunID = &parent
+	}
 	child.user = maps.Clone(c.user)
 	return child
 }
