@@ -184,6 +184,9 @@ func (w *walk) recover(t *testing.T) {
 	if k != nil {
 		for word, key := range walkSteps {
 			done[word] = k.history.ended(key) == host.StepCompleted
+			if s := k.history.steps[key]; before[word] > 0 && (s == nil || !s.begun) {
+				t.Errorf("%s ran, and the journal does not say that it began", word)
+			}
 		}
 		if passed := k.history.ended("p3s1") != ""; passed && !w.marked("deciding") {
 			t.Error("the gate was passed and nobody decided")
