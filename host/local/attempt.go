@@ -177,17 +177,17 @@ func (l *leg) over(s *step, r *host.StepResult) {
 // stepError is why a step failed, where more is known than a sentence.
 type stepError struct {
 	text  string
+	cause error
 	name  string // of the error in chant, by which a profile knows it
 	final bool   // another attempt would fail as well
 	code  *int   // the exit code of the program that decided
 }
 
 func (e *stepError) Error() string { return e.text }
+func (e *stepError) Unwrap() error { return e.cause }
 
 // never is an error that no further attempt mends.
-func never(format string, args ...any) error {
-	return &stepError{text: fmt.Sprintf(format, args...), final: true}
-}
+func never(err error) error { return &stepError{text: err.Error(), cause: err, final: true} }
 
 func permanent(err error, names []string) bool {
 	var e *stepError

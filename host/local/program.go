@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -66,11 +67,11 @@ func (c *call) start(p program) (process.Exit, error) {
 	}
 	env, err := c.environ(p.env)
 	if err != nil {
-		return process.Exit{}, never("%v", err)
+		return process.Exit{}, never(err)
 	}
 	path, err := process.LookPath(p.argv[0], dir, env)
 	if err != nil {
-		return process.Exit{}, never("%v", err)
+		return process.Exit{}, never(err)
 	}
 	spec := process.Spec{Path: path, Argv: p.argv, Dir: dir, Env: env}
 	flush := c.connect(&spec, p)
@@ -157,7 +158,7 @@ func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
 // each over the last.
 func (c *call) environ(own map[string]string) ([]string, error) {
 	l := c.leg
-	env := newEnviron(l.rt.o.Environ(l.req.Color))
+	env := newEnviron(slices.DeleteFunc(slices.Clone(l.rt.o.Environ(l.req.Color)), ofAnotherRun))
 	env.add(variables(l.Env, l.Params)...)
 	env.add(pause.StateVar + "=" + l.pauses().Root())
 	if l.Context != nil {
@@ -177,6 +178,17 @@ func (c *call) environ(own map[string]string) ([]string, error) {
 		env.add(name + "=" + value)
 	}
 	return env.list, nil
+}
+
+// ofAnotherRun says whether a variable is what a run gave to its steps, one of
+// which started this process. What of it travels is in the context.
+func ofAnotherRun(entry string) bool {
+	for _, begin := range []string{"CHANT_PARAM_", pause.ContextPrefix, pause.ContextVar + "=", pause.StateVar + "="} {
+		if strings.HasPrefix(entry, begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // environ holds one entry of each name.

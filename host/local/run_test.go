@@ -216,9 +216,9 @@ func TestWhatAStepSees(t *testing.T) {
 	r := newRig(t, `
 name: sees
 overview: Prints variables
-phases: [{name: P, steps: [{shell: 'echo "$CHANT_ENV|$CHANT_PARAM_RELEASE_TAG|$CHANT_CONTEXT_TICKET|$OWN|$AGENT_COMPOSE_STATE_DIR"; echo "$AGENT_COMPOSE_REQUEST_CONTEXT"', env: {OWN: own}}]}]
+phases: [{name: P, steps: [{shell: 'echo "$CHANT_ENV|$CHANT_PARAM_RELEASE_TAG|$CHANT_CONTEXT_TICKET|$OWN|$AGENT_COMPOSE_STATE_DIR$CHANT_PARAM_LEFT$CHANT_CONTEXT_LEFT"; echo "$AGENT_COMPOSE_REQUEST_CONTEXT"', env: {OWN: own}}]}]
 `)
-	r.env = append(r.env, "AGENT_COMPOSE_STATE_DIR=/nowhere/at/all", `AGENT_COMPOSE_REQUEST_CONTEXT={"reserved":{"teamId":"t","runId":"parent","workflowId":"w","factoryId":null,"apiKeyScopes":[],"parentRunId":null},"user":{"ticket":"old","more":1}}`)
+	r.env = append(r.env, "AGENT_COMPOSE_STATE_DIR=/nowhere/at/all", "CHANT_PARAM_LEFT=over", "CHANT_CONTEXT_LEFT=over", `AGENT_COMPOSE_REQUEST_CONTEXT={"reserved":{"teamId":"t","runId":"parent","workflowId":"w","factoryId":null,"apiKeyScopes":[],"parentRunId":null},"user":{"ticket":"old","more":1}}`)
 	r.open()
 	req := named("sees")
 	req.Ref.Env, req.Ref.Params = "prod", map[string]string{"release-tag": "v1; rm -rf $(x)"}

@@ -142,7 +142,11 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	if err != nil {
 		return nil, err
 	}
-	return rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true})
+	run, err := rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(f.dir)) // nothing of it ever ran
+	}
+	return run, nil
 }
 
 // find reads the Op of a line and makes sure that it can be run.
