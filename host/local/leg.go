@@ -78,6 +78,9 @@ func (l *leg) open(ctx context.Context) error {
 	if err := os.Remove(l.folder.cancel()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	if ctx.Err() != nil { // the last moment at which nothing has happened yet
+		return context.Cause(ctx)
+	}
 	l.log = openLog(l.output())
 	l.began = time.Now()
 	if !l.fresh {

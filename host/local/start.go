@@ -31,6 +31,9 @@ const (
 
 // StartOp implements host.Runtime.
 func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if req.Ref.Op == "" {
 		return nil, &host.OpRefusal{Reason: "The line names no Op.", Lines: []string{"ops"}}
 	}
