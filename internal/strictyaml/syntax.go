@@ -1,96 +1,25 @@
-package command
+package strictyaml
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
 
-// parse reads the one document of the file and returns its root, or nil.
-func (d *decoder) parse(data []byte) *yaml.Node {
-	if i, what := unreadable(data); what != "" {
-		line, column := position(data, i)
-		d.at(line, column, "the manifest holds %s", what)
-		return nil
-	}
-	doc, more, err := documents(data)
-	switch {
-	case err != nil:
-		d.syntax(err, data)
-	case doc == nil || len(doc.Content) == 0:
-		d.at(1, 1, "the manifest is empty; it needs at least: version: 1")
-	case more != nil:
-		d.bad(more, "a second document begins here; a manifest is one document, so remove the line with --- or ... that divides them")
-	case d.plain(doc.Content[0]):
-		return doc.Content[0]
-	}
-	return nil
-}
-
-// documents reads the first document, and the second where there is one.
-func documents(data []byte) (first, second *yaml.Node, err error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(data))
-	if err != nil {
-		return nil, nil, err
-	}
-	var nodes [2]yaml.Node
-	for i := range nodes {
-		switch err := loader.Load(&nodes[i]); {
-		case errors.Is(err, io.EOF) && i == 0:
-			return nil, nil, nil
-		case errors.Is(err, io.EOF):
-			return &nodes[0], nil, nil
-		case err != nil:
-			return nil, nil, err
-		}
-	}
-	return &nodes[0], &nodes[1], nil
-}
-
-// unreadable finds the first thing that is no text, or that editors and YAML
-// readers count lines and columns differently for, and says what to do with it.
-func unreadable(data []byte) (offset int, what string) {
-	for i := 0; i < len(data); {
-		r, n := utf8.DecodeRune(data[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			return i, fmt.Sprintf("a byte that is not UTF-8 (0x%02x); save it as UTF-8 text", data[i])
-		case r == 0:
-			return i, "a NUL byte; save it as UTF-8 text"
-		case r == '\t', r == '\n', r == '\r':
-		case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufeff', r == '\ufffe', r == '\uffff':
-			return i, fmt.Sprintf("the character U+%04X, which shows nowhere and is not read alike everywhere; remove it", r)
-		}
-		i += n
-	}
-	return 0, ""
-}
-
-// position turns an offset into a line and a column, counted in characters.
-// Lines end as those of YAML do (1.2.2, 5.4): with LF, CR LF or CR.
-func position(data []byte, offset int) (line, column int) {
-	before := data[:offset]
-	crlf := bytes.Count(before, []byte("\r\n"))
-	line = 1 + bytes.Count(before, []byte("\n")) + bytes.Count(before, []byte("\r")) - crlf
-	return line, 1 + utf8.RuneCount(before[bytes.LastIndexAny(before, "\r\n")+1:])
-}
-
 // syntax reports an error of the YAML reader at the first character that cannot
 // be where it is. What is opened and never closed, and a key without its colon,
 // are reported where they begin: the reader notices them elsewhere.
-func (d *decoder) syntax(err error, data []byte) {
+func (p *parser) syntax(err error, data []byte) {
 	var e *yaml.LoadError
 	if !errors.As(err, &e) {
-		d.at(1, 1, "this is not valid YAML: %s", err)
+		p.at(1, 1, "this is not valid YAML: %s", err)
 		return
 	}
-	atEnd := e.Mark.Line > d.end.line || e.Mark.Line == d.end.line && e.Mark.Column >= d.end.column
+	atEnd := e.Mark.Line > p.endLine || e.Mark.Line == p.endLine && e.Mark.Column >= p.endColumn
 	if atEnd && e.Message == "did not find expected node content" {
 		// With a value there, the error is that the list is not closed, and has
 		// the place where it begins.
@@ -102,7 +31,7 @@ func (d *decoder) syntax(err error, data []byte) {
 	if e.Message == "found character that cannot start any token" && characterAt(data, e.Mark) != '\t' {
 		text = fmt.Sprintf("this is not valid YAML: no value begins with %c; put it in quotes", characterAt(data, e.Mark))
 	}
-	d.at(mark.Line, mark.Column, "%s", text)
+	p.at(mark.Line, mark.Column, "%s", text)
 }
 
 // characterAt is the character at a mark of the reader's, which counts them.

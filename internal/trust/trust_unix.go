@@ -1,6 +1,6 @@
 //go:build unix
 
-package command
+package trust
 
 import (
 	"fmt"
@@ -9,11 +9,13 @@ import (
 	"syscall"
 )
 
-const openNonblock = syscall.O_NONBLOCK
+// OpenNonblock opens without waiting, so that a pipe under the name of a file
+// holds nobody.
+const OpenNonblock = syscall.O_NONBLOCK
 
-// distrust says why something in the file system must not decide what runs:
+// Reason says why something in the file system must not decide what runs:
 // another user could have put it there. "" means that it may.
-func distrust(info fs.FileInfo) string {
+func Reason(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return "its owner cannot be told"
@@ -27,8 +29,8 @@ func distrust(info fs.FileInfo) string {
 	return ""
 }
 
-// sameFileSystem says whether both lie on one file system.
-func sameFileSystem(a, b fs.FileInfo) bool {
+// SameFileSystem says whether both lie on one file system.
+func SameFileSystem(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, ok2 := b.Sys().(*syscall.Stat_t)
 	return ok && ok2 && x.Dev == y.Dev

@@ -1,0 +1,162 @@
+package local
+
+import (
+	"sync"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
+)
+
+// phase runs what is left of a phase.
+func (l *leg) phase(ph *phase) verdict {
+	left := false
+	for _, s := range ph.steps {
+		switch l.ended(s.key) {
+		case host.StepFailed:
+			return failed // in an earlier leg, which did not come further
+		case "":
+			left = true
+		}
+	}
+	if !left {
+		return passed
+	}
+	if ph.parallel {
+		return l.parallel(ph)
+	}
+	return l.sequence(ph.steps)
+}
+
+// sequence runs steps one after the other, up to one that does not pass.
+func (l *leg) sequence(steps []*step) verdict {
+	for _, s := range steps {
+		if l.ended(s.key) != "" {
+			continue
+		}
+		if v := l.step(s); v != passed {
+			return v
+		}
+	}
+	return passed
+}
+
+// parallel runs the steps of a phase at the same time, each to its end. What
+// waits comes after its siblings, and all of it is asked for at once.
+func (l *leg) parallel(ph *phase) verdict {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var verdicts []verdict
+	var waits []*step
+	for _, s := range ph.steps {
+		switch {
+		case l.ended(s.key) != "":
+		case s.Kind == op.Gate || s.Kind == op.WaitForEvent || long(s):
+			waits = append(waits, s)
+		default:
+			all.Go(func() {
+				v := l.step(s)
+				mu.Lock()
+				defer mu.Unlock()
+				verdicts = append(verdicts, v)
+			})
+		}
+	}
+	all.Wait()
+	if v := worst(verdicts); v != passed {
+		return v
+	}
+	verdicts = nil
+	for _, s := range waits {
+		v := l.step(s)
+		if v == failed || v == halted {
+			return v
+		}
+		verdicts = append(verdicts, v)
+	}
+	return worst(verdicts)
+}
+
+// worst is what steps of one phase come to: halted over failed over waiting.
+func worst(verdicts []verdict) verdict {
+	w := passed
+	for _, v := range verdicts {
+		if rank(v) > rank(w) {
+			w = v
+		}
+	}
+	return w
+}
+
+func rank(v verdict) int {
+	switch v {
+	case halted:
+		return 3
+	case failed:
+		return 2
+	case waiting:
+		return 1
+	}
+	return 0
+}
+
+// step runs one step, or waits for what it waits for.
+func (l *leg) step(s *step) verdict {
+	if l.stopped() != host.StopNone {
+		return halted
+	}
+	l.setState(s, host.StepRunning)
+	l.tellPlan()
+	var v verdict
+	if s.act != nil {
+		v = l.attempts(s)
+	} else {
+		v = l.pause(s)
+	}
+	l.tellPlan()
+	return v
+}
+
+// compensate undoes what it can, best effort: a phase that fails does not keep the
+// next one from running. ph is the phase that failed; nil where an earlier leg
+// began.
+func (l *leg) compensate(ph *phase) verdict {
+	if ph != nil {
+		if !l.fail(ph) {
+			return halted
+		}
+	}
+	if len(l.plan.undo) == 0 {
+		return failed
+	}
+	if ph == nil {
+		l.notice("%s failed before (%s: %s). Its compensation goes on.", l.Op, l.history.failing.Title, l.history.failing.Error)
+	} else {
+		l.notice("Compensation of %s:", l.Op)
+	}
+	l.tellPlan()
+	for _, undo := range l.plan.undo {
+		if l.phase(undo) == halted {
+			return halted
+		}
+	}
+	return failed
+}
+
+// fail records which step failed first, before anything is undone.
+func (l *leg) fail(ph *phase) bool {
+	for _, s := range ph.steps {
+		if l.ended(s.key) != host.StepFailed {
+			continue
+		}
+		if l.result.Failed == nil { // in an earlier leg
+			l.mu.Lock()
+			end := l.history.steps[s.key].end
+			l.mu.Unlock()
+			l.result.Failed = &host.StepResult{Step: l.info(s), State: host.StepFailed, Err: end.Error, ExitCode: end.ExitCode}
+			return l.append(entry{Kind: entryFailing, Step: s.key, Title: s.title, Error: end.Error}) == nil
+		}
+		break
+	}
+	f := l.result.Failed
+	return f != nil && l.append(entry{Kind: entryFailing, Title: f.Step.Title, Error: f.Err}) == nil
+}

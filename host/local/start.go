@@ -1,0 +1,428 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/pause"
+	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/internal/stateroot"
+)
+
+const (
+	// identityWait bounds the wait for another line that begins the same run.
+	identityWait = 10 * time.Second
+	// runWait is longer than somebody who looks whether a run lives holds its lock.
+	runWait = 300 * time.Millisecond
+)
+
+// StartOp implements host.Runtime.
+func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if req.Ref.Op == "" {
+		return nil, &host.OpRefusal{Reason: "The line names no Op.", Lines: []string{"ops"}}
+	}
+	if err := checkParams(req.Ref.Params); err != nil {
+		return nil, &host.OpRefusal{Reason: err.Error()}
+	}
+	if req.Events == nil {
+		req.Events = func(host.OpEvent) {}
+	}
+	id := identity(rt.o.Root, req.Ref.Op, req.Ref.Env, req.Ref.Params)
+	if req.Ref.ID != "" {
+		k, err := rt.named(ctx, req.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if k.problem != "" {
+			return nil, rt.over(ctx, k)
+		}
+		id = k.identity()
+		req.Ref.Env, req.Ref.Params = k.Env, k.Params
+	}
+	unlock, err := rt.lockIdentity(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	there, err := rt.newest(id, req.Ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case there == nil || !there.state().Open():
+		return rt.begin(ctx, req, id, there)
+	case req.Mode == host.RunRestart:
+		return rt.restart(ctx, req, id, there)
+	}
+	return rt.goOn(ctx, req, there)
+}
+
+// lockIdentity keeps others from beginning the same run.
+func (rt *Runtime) lockIdentity(ctx context.Context, id string) (func(), error) {
+	open := filepath.Join(rt.dir, ".open")
+	if err := stateroot.Make(rt.o.State); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(open, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of runs: %w", err)
+	}
+	l, err := flock.Take(ctx, filepath.Join(open, id+".lock"), identityWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, &host.OpRefusal{Reason: "Another line is beginning this very run; try again."}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Release, nil
+}
+
+// newest is the run that an identity stands for: the one that is named, or the
+// one begun last; nil where there is none.
+func (rt *Runtime) newest(identity, named string) (*kept, error) {
+	if named == "" {
+		text, err := durable.Read(filepath.Join(rt.dir, ".open", identity), 100)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for an open run: %w", err)
+		}
+		named = strings.TrimSpace(string(text))
+	}
+	k, err := rt.load(named)
+	if errors.Is(err, fs.ErrNotExist) { // a crash came between the pointer and the run
+		return nil, nil
+	}
+	if err != nil || k.problem != "" {
+		return nil, err // an unreadable run is not open
+	}
+	return k, nil
+}
+
+// begin makes a new run and starts it. before is the last one of its identity.
+func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, before *kept) (host.OpRun, error) {
+	if req.Ref.ID != "" && req.Mode != host.RunRestart {
+		return nil, rt.over(ctx, before)
+	}
+	if req.Mode == host.RunResume {
+		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{"run " + quote(req.Ref.Op)}}
+	}
+	tree := rt.lookAtTree(ctx)
+	found, steps, err := rt.find(ctx, req.Ref)
+	commit, clean := tree()
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.checkDepends(found, req); err != nil {
+		return nil, err
+	}
+	r := record{
+		Format: format, Version: version, Root: rt.o.Root, Op: req.Ref.Op, File: found.File, Env: req.Ref.Env, Params: req.Ref.Params,
+		Config: found.Config.Digest(), Created: rt.o.Now().UTC(), Commit: commit, Clean: clean, Manifest: rt.o.ManifestDigest(),
+		User: osUser(), Client: req.Actor.Client,
+	}
+	r.Digest = runDigest(r.Root, r.Op, r.Env, r.Params, r.Config)
+	if r.Context, err = rt.context(req.Context); err != nil {
+		return nil, err
+	}
+	f, err := rt.create(&r, id, firstLeg(steps, req.Actor))
+	if err != nil {
+		return nil, err
+	}
+	run, err := rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(f.dir)) // nothing of it ever ran
+	}
+	return run, nil
+}
+
+// find reads the Op of a line and makes sure that it can be run.
+func (rt *Runtime) find(ctx context.Context, ref host.RunRef) (*op.Op, plan, error) {
+	found, err := rt.o.Find(ctx, ref.Op, variables(ref.Env, ref.Params))
+	if err != nil {
+		return nil, plan{}, err
+	}
+	steps, err := rt.plan(found.Config)
+	if err != nil {
+		return nil, plan{}, &host.OpRefusal{Reason: err.Error()}
+	}
+	return found, steps, nil
+}
+
+// checkDepends refuses an Op before those that it depends on.
+func (rt *Runtime) checkDepends(o *op.Op, req host.OpRequest) error {
+	if req.NoDepends || len(o.Config.Depends) == 0 {
+		return nil
+	}
+	runs, err := rt.all()
+	if err != nil {
+		return err
+	}
+	var missing, lines []string
+	for _, name := range o.Config.Depends {
+		done := slices.ContainsFunc(runs, func(k *kept) bool {
+			return k.Op == name && k.Env == req.Ref.Env && k.state() == host.RunCompleted
+		})
+		if !done {
+			missing = append(missing, name)
+			line := "run " + quote(name)
+			if req.Ref.Env != "" {
+				line += " --env " + quote(req.Ref.Env)
+			}
+			lines = append(lines, line)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	where := "in this project"
+	if req.Ref.Env != "" {
+		where += " and the environment " + req.Ref.Env
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("%s depends on %s, which never completed %s. Run what is missing, or add --no-depends.", o.Name(), strings.Join(missing, ", "), where),
+		Lines:  lines,
+	}
+}
+
+// firstLeg begins a journal.
+func firstLeg(p plan, by host.Actor) entry {
+	return entry{Kind: entryLeg, Leg: 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: p.count()}
+}
+
+// create makes the folder of a run, with the beginning of its journal: beside its
+// place first, so that a run that is seen is whole.
+func (rt *Runtime) create(r *record, identity string, begun entry) (folder, error) {
+	for {
+		r.ID = newID()
+		if _, err := os.Lstat(rt.folder(r.ID).dir); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	r.Context = &contextRecord{r.Context.Child(r.ID, r.Op)}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return folder{}, fmt.Errorf("writing down a run: %w", err)
+	}
+	begun.Time = r.Created
+	line, err := json.Marshal(begun)
+	if err != nil {
+		return folder{}, fmt.Errorf("writing down a run: %w", err)
+	}
+	made := folder{filepath.Join(rt.dir, "."+r.ID+".new")}
+	err = os.Mkdir(made.dir, 0o700)
+	for _, write := range []func() error{
+		func() error { return durable.Write(made.record(), text) },
+		func() error { return durable.Write(made.journal(), append(line, '\n')) },
+		func() error { return durable.Write(filepath.Join(rt.dir, ".open", identity), []byte(r.ID+"\n")) },
+		func() error { return os.Rename(made.dir, rt.folder(r.ID).dir) },
+		func() error { return durable.SyncDir(rt.dir) },
+	} {
+		if err == nil {
+			err = write()
+		}
+	}
+	if err != nil {
+		_ = os.RemoveAll(made.dir)
+		return folder{}, fmt.Errorf("writing down a run: %w", err)
+	}
+	return rt.folder(r.ID), nil
+}
+
+// context is what the run's own context is a child of: what the process that asked
+// was given. That it can't be read is no reason to run nothing.
+func (rt *Runtime) context(user map[string]string) (*contextRecord, error) {
+	c := new(pause.Context)
+	for _, entry := range rt.o.Env {
+		if text, ok := strings.CutPrefix(entry, pause.ContextVar+"="); ok {
+			if given, err := pause.ParseContext([]byte(text)); err == nil {
+				c = given
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(user)) {
+		if err := c.Set(key, user[key]); err != nil {
+			return nil, &host.OpRefusal{Reason: err.Error()}
+		}
+	}
+	return &contextRecord{c}, nil
+}
+
+// restart gives up the run that is there.
+func (rt *Runtime) restart(ctx context.Context, req host.OpRequest, id string, there *kept) (host.OpRun, error) {
+	if _, _, err := rt.find(ctx, req.Ref); err != nil { // before anything is given up
+		return nil, err
+	}
+	if err := rt.end(ctx, there, "restarted", req.Actor); err != nil {
+		return nil, err
+	}
+	return rt.begin(ctx, req, id, there)
+}
+
+// goOn takes up a run that waits or was interrupted.
+func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.OpRun, error) {
+	state := k.state()
+	line := "run " + quote(k.Op) + " --run " + k.id()
+	if state == host.RunRunning {
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op),
+			Lines:  []string{"run log --run " + k.id() + " --follow", "run cancel --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
+		}
+	}
+	if state == host.RunInterrupted && req.Mode == host.RunOn {
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s was interrupted %s.", k.id(), k.Op, whereStopped(k.history)),
+			Lines:  []string{line + " --resume", line + " --restart"}, Runs: rt.infos(ctx, []*kept{k}),
+		}
+	}
+	if _, err := rt.waits(ctx, k); err != nil {
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s can't go on, because what it waits for is unreadable: %v.", k.id(), k.Op, err),
+			Lines:  []string{line + " --restart", "run cancel --run " + k.id()},
+		}
+	}
+	found, steps, err := rt.find(ctx, req.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if now := runDigest(k.Root, k.Op, k.Env, k.Params, found.Config.Digest()); now != k.Digest {
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("%s is not what it was when the run %s began: it was %s and is %s now.%s It can only be begun anew.",
+				k.Op, k.id(), short(k.Digest), short(now), rt.voided(ctx, k)),
+			Lines: []string{line + " --restart"}, Runs: rt.infos(ctx, []*kept{k}),
+		}
+	}
+	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
+}
+
+// whereStopped says which step an interrupted run was in.
+func whereStopped(h *history) string {
+	switch titles := h.interrupted(); {
+	case len(titles) > 0:
+		return "in the step " + strings.Join(titles, ", and in ") + ". --resume does that step again, and then goes on"
+	case h.failing != nil:
+		return "in its compensation, between two steps. --resume goes on with it"
+	}
+	return "between two steps. --resume goes on with the next one"
+}
+
+// voided says which approvals count no more.
+func (rt *Runtime) voided(ctx context.Context, k *kept) string {
+	waits, err := rt.waits(ctx, k)
+	if err != nil {
+		return ""
+	}
+	var text string
+	for _, w := range waits {
+		if w.State == host.WaitApproved {
+			text += fmt.Sprintf(" The approval of %s by %s is void: it was for %s.", quote(w.Name), w.By, w.Digest)
+		}
+	}
+	return text
+}
+
+// take locks a run and starts a leg of it.
+func (rt *Runtime) take(ctx context.Context, req host.OpRequest, l *leg) (host.OpRun, error) {
+	lock, err := flock.Take(ctx, l.lockFile(), runWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", l.ID(), l.Op), Lines: []string{"run status --run " + l.ID()}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.rt, l.req, l.lock = rt, req, lock
+	l.programs, l.done = make(map[*process.Process]struct{}), make(chan struct{})
+	if err := l.open(ctx); err != nil {
+		l.close()
+		return nil, err
+	}
+	go l.run()
+	return l, nil
+}
+
+// CancelRun implements host.Runtime.
+func (rt *Runtime) CancelRun(ctx context.Context, ref host.RunRef, by host.Actor) (host.RunInfo, error) {
+	k, err := rt.resolve(ctx, ref)
+	if err != nil {
+		return host.RunInfo{}, err
+	}
+	if !k.state().Open() {
+		return host.RunInfo{}, rt.over(ctx, k)
+	}
+	if k.live {
+		if err := rt.askForEnd(ctx, k, by); err != nil {
+			return host.RunInfo{}, err
+		}
+	} else if err := rt.end(ctx, k, "", by); err != nil {
+		return host.RunInfo{}, err
+	}
+	return rt.RunInfo(ctx, host.RunRef{ID: k.id()})
+}
+
+// end records the end of a run that is at rest.
+func (rt *Runtime) end(ctx context.Context, k *kept, why string, by host.Actor) error {
+	lock, err := flock.Take(ctx, k.lockFile(), runWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op), Lines: []string{"run cancel --run " + k.id()}}
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	h, err := readJournal(k.journal())
+	if err != nil {
+		return err
+	}
+	if h.status != nil && !host.RunState(h.status.State).Open() {
+		return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
+	}
+	j, err := openJournal(k.journal(), rt.o.Now)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	if err := j.append(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps}); err != nil {
+		return err
+	}
+	return j.append(entry{Kind: entryStatus, State: string(host.RunCancelled), Error: why})
+}
+
+// askForEnd leaves a note for the process that runs it, and waits for the end.
+func (rt *Runtime) askForEnd(ctx context.Context, k *kept, by host.Actor) error {
+	text, err := json.Marshal(map[string]any{"user": osUser(), "client": by.Client, "at": rt.o.Now().UTC()})
+	if err == nil {
+		err = durable.Write(k.cancel(), text)
+	}
+	if err != nil {
+		return fmt.Errorf("asking for the end of the run %s: %w", k.id(), err)
+	}
+	again := time.NewTicker(cancelPoll)
+	defer again.Stop()
+	for {
+		live, err := flock.Held(k.lockFile())
+		if err != nil || !live {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the run %s was asked to end and has not yet: %w", k.id(), context.Cause(ctx))
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package op
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// A node is a value of JSON with the order and the places of a file.
+type node struct {
+	kind nodeKind
+	// text is a string, a number as JSON writes it, or true or false.
+	text string
+	// source is how YAML wrote a scalar that it takes for a number or a boolean:
+	// where text is wanted, 1.10 stays 1.10. "" in JSON, which has quotes.
+	source  string
+	members []member // of an object
+	items   []*node  // of a list
+	at      Position
+}
+
+type member struct {
+	name  string
+	at    Position
+	value *node
+}
+
+type nodeKind int
+
+const (
+	null nodeKind = iota
+	boolean
+	number
+	text
+	list
+	object
+)
+
+func (k nodeKind) String() string {
+	return [...]string{"empty", "true or false", "a number", "text", "a list", "a mapping"}[k]
+}
+
+func textNode(s string, at Position) *node { return &node{kind: text, text: s, at: at} }
+
+// get returns a member's value, nil for none.
+func (n *node) get(name string) *node {
+	for _, m := range n.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// add appends a member unless its value is nil.
+func (n *node) add(name string, value *node) {
+	if value != nil {
+		n.members = append(n.members, member{name, value.at, value})
+	}
+}
+
+// json writes a node compactly, in its order.
+func (n *node) json() json.RawMessage {
+	var b bytes.Buffer
+	n.write(&b)
+	return b.Bytes()
+}
+
+func (n *node) write(b *bytes.Buffer) {
+	switch n.kind {
+	case null:
+		b.WriteString("null")
+	case boolean, number:
+		b.WriteString(n.text)
+	case text:
+		quote(b, n.text)
+	case list:
+		b.WriteByte('[')
+		for i, c := range n.items {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			c.write(b)
+		}
+		b.WriteByte(']')
+	case object:
+		b.WriteByte('{')
+		for i, m := range n.members {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			quote(b, m.name)
+			b.WriteByte(':')
+			m.value.write(b)
+		}
+		b.WriteByte('}')
+	}
+}
+
+// quote writes a string as JSON, with <, > and & as themselves, as JavaScript
+// does.
+func quote(b *bytes.Buffer, s string) {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string has no error
+	b.Truncate(b.Len() - 1)
+}
