@@ -30,6 +30,7 @@ var imports = map[string][]string{
 	"command":      {},
 	"host":         {"command"},
 	"host/local":   {"host", "host/op", "host/pause", "host/process"},
+	"host/op/eval": {"host/op"},
 	"host/op":      {},
 	"host/pause":   {},
 	"host/process": {},
@@ -48,7 +49,7 @@ var imports = map[string][]string{
 	"internal/stdio":      {},
 	"internal/termtext":   {},
 
-	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
+	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
 	"cmd/chant-acp/internal/setup": {},
 }
 
