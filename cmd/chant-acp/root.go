@@ -88,7 +88,7 @@ To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it w
 		RunE:          serve.RunE,
 	}
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, newPrompt(std), newCheck(std), newSessions(std), newSetup(std), newVersion(std))
+	root.AddCommand(serve, newPrompt(std), newCheck(std), newOps(std), newSessions(std), newSetup(std), newVersion(std))
 	return root
 }
 

@@ -192,7 +192,7 @@ func (h *history) step(key string) *stepHistory {
 
 // take takes in the next entry. What can't follow what came before is an error.
 func (h *history) take(e entry) error {
-	if h.status != nil && host.RunState(h.status.State).Open() == false {
+	if h.status != nil && !host.RunState(h.status.State).Open() {
 		return errors.New("the run was over")
 	}
 	if e.Kind != entryLeg && (h.legs == 0 || h.status != nil) {

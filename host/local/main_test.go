@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // rig is a project with Ops, and what is needed to run them.
 type rig struct {
-	t     *testing.T
+	t     testing.TB
 	root  string
 	state string
 	env   []string
@@ -38,7 +38,7 @@ type rig struct {
 	rt  *Runtime
 }
 
-func newRig(t *testing.T, ops ...string) *rig {
+func newRig(t testing.TB, ops ...string) *rig {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 const (
 	tailLines = 20
 	maxLine   = 4 << 10 // of a line that is held until it is whole
+	maxPrefix = 40      // runes of a title before each line of a parallel step
 )
 
 // stepOutput is where all that a step prints goes: to the log, to the events, and
@@ -30,7 +31,7 @@ type stepOutput struct {
 func (l *leg) newOutput(s *step) *stepOutput {
 	o := &stepOutput{leg: l, id: l.info(s).ID}
 	if s.phase.parallel {
-		o.prefix = []byte("[" + s.title + "] ")
+		o.prefix = []byte("[" + cutRunes(s.title, maxPrefix) + "] ")
 		o.lines = newJoiner(o.give)
 	}
 	return o

@@ -160,9 +160,12 @@ func activityTitle(fn string, shown json.RawMessage) string {
 }
 
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > maxTitle {
-		return string(runes[:maxTitle-1]) + "…"
+	return cutRunes(strings.Join(strings.Fields(s), " "), maxTitle)
+}
+
+func cutRunes(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
 	return s
 }

@@ -133,17 +133,13 @@ func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
 	for _, why := range stops {
 		p.Stop(cause(why))
 	}
-	told := make(chan struct{})
-	untold := context.AfterFunc(ctx, func() {
-		defer close(told)
+	untold := whenDone(ctx, func() {
 		if errors.Is(context.Cause(ctx), errTimedOut) {
 			p.Stop(process.TimedOut)
 		}
 	})
 	exit := p.Wait()
-	if !untold() {
-		<-told
-	}
+	untold()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.programs, p)
@@ -151,6 +147,21 @@ func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
 		l.lost = true
 	}
 	return exit
+}
+
+// whenDone calls f once ctx ends. The function that it returns takes that back, or
+// waits for f.
+func whenDone(ctx context.Context, f func()) (undo func()) {
+	called := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(called)
+		f()
+	})
+	return func() {
+		if !stop() {
+			<-called
+		}
+	}
 }
 
 // environ is the environment of a step's programs: what the project gives, the

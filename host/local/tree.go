@@ -35,7 +35,9 @@ func (rt *Runtime) lookAtTree(ctx context.Context) func() (commit string, clean 
 	if err != nil {
 		return func() (string, *bool) { return "", nil }
 	}
+	untold := whenDone(ctx, func() { git.Stop(process.Cancelled) })
 	return func() (commit string, clean *bool) {
+		defer untold()
 		if exit := git.Wait(); exit.Code != 0 {
 			return "", nil
 		}

@@ -128,6 +128,10 @@ type Position struct {
 	Line, Column int
 }
 
+// JSON is the config as chant would see it, byte for byte what JSON.stringify
+// gives. It is not to be changed.
+func (c *Config) JSON() json.RawMessage { return c.text }
+
 // MarshalJSON gives the config as chant would see it. A Config that was not read
 // from anything has none and is null.
 func (c *Config) MarshalJSON() ([]byte, error) {

@@ -1,0 +1,141 @@
+package eval
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/quickjs"
+
+	"github.com/chant-acp/chant-acp/host/op"
+)
+
+//go:embed shims/*.js
+var shims embed.FS
+
+// maxMemory is what one file's evaluation may use, in bytes.
+const maxMemory = 256 << 20
+
+// shimSource is all of the shims as one script.
+func shimSource() string {
+	var b strings.Builder
+	b.WriteString("(() => { 'use strict';\n")
+	for _, name := range []string{"env", "inert", "builders", "composites", "boot"} {
+		text, err := shims.ReadFile("shims/" + name + ".js")
+		if err != nil {
+			panic(err) // embedded
+		}
+		b.Write(text)
+	}
+	b.WriteString("\n})();")
+	return b.String()
+}
+
+// An engine evaluates scripts, each in a world of its own.
+type engine struct {
+	shims []byte // compiled
+	world string // what __chant_boot is told
+	// running is the evaluation under way, for whoever interrupts it.
+	running atomic.Pointer[quickjs.VM]
+}
+
+func newEngine(environ []string, dir string) (*engine, error) {
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return nil, err
+	}
+	defer vm.Close()
+	compiled, err := vm.Compile(shimSource(), quickjs.EvalGlobal)
+	if err != nil {
+		return nil, err
+	}
+	env := make(map[string]string, len(environ))
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
+	}
+	world, err := json.Marshal(map[string]any{"env": env, "cwd": dir, "activityProfiles": activityProfiles()})
+	return &engine{shims: compiled, world: string(world)}, err
+}
+
+// result is what the shims say of a file.
+type result struct {
+	Config string   `json:"config"`
+	Error  string   `json:"error"`
+	Env    []string `json:"env"` // variables that were read
+	Cwd    bool     `json:"cwd"` // the working directory was
+}
+
+// evaluate runs the script of a file.
+func (e *engine) evaluate(script string) (result, error) {
+	var r result
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return r, err
+	}
+	defer vm.Close()
+	e.running.Store(vm)
+	defer e.running.Store(nil)
+	vm.SetMemoryLimit(maxMemory)
+	vm.SetCanBlock(false)
+	if _, err := vm.EvalBytecode(e.shims); err != nil {
+		return r, err
+	}
+	if _, err := vm.Call("__chant_boot", e.world); err != nil {
+		return r, err
+	}
+	// A CommonJS module, as esbuild wrote it.
+	text, err := vm.Eval("(() => { const module = { exports: {} }; (function (module, exports) {\n"+script+"\n})(module, module.exports); return __chant_finish(module.exports); })()", quickjs.EvalGlobal)
+	if err != nil {
+		return r, err
+	}
+	answer, ok := text.(string)
+	if !ok {
+		return r, fmt.Errorf("the evaluator answered with %T", text)
+	}
+	return r, json.Unmarshal([]byte(answer), &r)
+}
+
+// interrupt ends the evaluation under way, if there is one.
+func (e *engine) interrupt() {
+	if vm := e.running.Load(); vm != nil {
+		vm.Interrupt()
+	}
+}
+
+// activityProfiles are chant's TEMPORAL_ACTIVITY_PROFILES.
+func activityProfiles() map[string]any {
+	all := make(map[string]any)
+	for _, p := range op.Profiles() {
+		retry := map[string]any{"maximumAttempts": p.Attempts}
+		set(retry, "initialInterval", p.Initial)
+		if p.Backoff > 0 {
+			retry["backoffCoefficient"] = p.Backoff
+		}
+		set(retry, "maximumInterval", p.MaxInterval)
+		if p.NonRetryable != nil {
+			retry["nonRetryableErrorTypes"] = p.NonRetryable
+		}
+		profile := map[string]any{"retry": retry}
+		set(profile, "startToCloseTimeout", p.StartToClose)
+		set(profile, "heartbeatTimeout", p.Heartbeat)
+		all[p.Name] = profile
+	}
+	return all
+}
+
+// set writes a duration as chant does, in the unit that its profiles use.
+func set(to map[string]any, key string, d time.Duration) {
+	switch {
+	case d == 0:
+	case d >= 24*time.Hour:
+		to[key] = fmt.Sprintf("%dh", d/time.Hour)
+	case d > time.Minute && d%time.Minute == 0, d == time.Minute && key == "maximumInterval":
+		to[key] = fmt.Sprintf("%dm", d/time.Minute)
+	default:
+		to[key] = fmt.Sprintf("%ds", d/time.Second)
+	}
+}

@@ -1,0 +1,154 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/chant-acp/chant-acp/host/op"
+)
+
+// Options say how a project is read.
+type Options struct {
+	// Cache is the folder that keeps what was evaluated, absolute; "" keeps
+	// nothing. It can be deleted at any time.
+	Cache string
+	// Environ is what the files find in process.env; nil for this process's.
+	Environ []string
+}
+
+// Load reads all Ops of a project. What a file has wrong is in the set; an error
+// means that the folder cannot be searched, or files not evaluated at all, or
+// that ctx is done.
+func Load(ctx context.Context, dir string, o Options) (*op.Set, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the project's folder cannot be searched for Ops: %w", err)
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return nil, fmt.Errorf("the project's folder cannot be searched for Ops: %w", err)
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, fmt.Errorf("the project's folder cannot be searched for Ops: %w", err)
+	}
+	defer root.Close()
+	files, err := op.FindFiles(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{root: root, cache: openCache(o.Cache, root), failed: files.Failed, environ: o.Environ}
+	if l.environ == nil {
+		l.environ = os.Environ()
+	}
+	if err := l.load(ctx, files.Names); err != nil {
+		return nil, err
+	}
+	_ = l.cache.save() // without it the next time takes longer, and no more
+	return op.NewSet(real, l.ops, l.failed, files.Incomplete), nil
+}
+
+type loader struct {
+	root    *os.Root
+	environ []string
+	cache   *cache
+	ops     []*op.Op
+	failed  []*op.FileError
+}
+
+func (l *loader) load(ctx context.Context, files []string) error {
+	var evaluate []string
+	for _, file := range files {
+		if op.FormatOf(file) != op.TypeScript {
+			l.decode(file)
+		} else if known, ok := l.cache.get(file); ok {
+			l.take(file, known.Config, known.Findings)
+		} else {
+			evaluate = append(evaluate, file)
+		}
+	}
+	answers, err := evaluateAll(ctx, l.root.Name(), l.environ, evaluate)
+	if err != nil {
+		return err
+	}
+	for i, file := range evaluate {
+		l.take(file, answers[i].Config, answers[i].Findings)
+		l.cache.put(file, answers[i])
+	}
+	return nil
+}
+
+func (l *loader) decode(file string) {
+	data, err := op.ReadFile(l.root, file)
+	if err != nil {
+		l.fail(file, err)
+		return
+	}
+	config, err := op.Decode(file, data)
+	l.add(file, config, err)
+}
+
+// take reads the answer for a file.
+func (l *loader) take(file string, config []byte, found []op.Finding) {
+	if found != nil {
+		l.failed = append(l.failed, &op.FileError{File: file, Findings: found})
+		return
+	}
+	c, err := op.Restore(file, config)
+	l.add(file, c, err)
+}
+
+func (l *loader) add(file string, config *op.Config, err error) {
+	if err != nil {
+		l.fail(file, err)
+		return
+	}
+	l.ops = append(l.ops, &op.Op{File: file, Config: config})
+}
+
+func (l *loader) fail(file string, err error) {
+	var bad *op.FileError
+	if !errors.As(err, &bad) {
+		bad = op.Failed(file, "%v", err)
+	}
+	l.failed = append(l.failed, bad)
+}
+
+// maxWorkers and filesPerWorker decide how many children evaluate at a time: one
+// more costs the time of a few files.
+const (
+	maxWorkers     = 4
+	filesPerWorker = 16
+)
+
+// evaluateAll evaluates files, several at a time, and returns their answers in
+// their order.
+func evaluateAll(ctx context.Context, root string, environ, files []string) ([]answer, error) {
+	answers := make([]answer, len(files))
+	workers := min(maxWorkers, runtime.GOMAXPROCS(0), (len(files)+filesPerWorker-1)/filesPerWorker)
+	failures := make([]error, workers)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for i := range workers {
+		all.Go(func() {
+			w := worker{root: root, environ: environ}
+			defer w.close()
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(files) {
+					return
+				}
+				if answers[n], failures[i] = w.evaluate(ctx, files[n]); failures[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return answers, errors.Join(failures...)
+}

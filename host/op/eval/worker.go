@@ -1,0 +1,163 @@
+package eval
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host/op"
+)
+
+// maxWait is how long one file is waited for, should the child not end it.
+const maxWait = 20 * time.Second
+
+// A worker is a child process that evaluates files, one after the other. It is
+// started for the first one, and anew after one that ended it.
+type worker struct {
+	root    string
+	environ []string
+	child   *child
+}
+
+type child struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr head
+}
+
+// evaluate returns the answer for a file. An error means that evaluating is not
+// possible at all, or that ctx is done.
+func (w *worker) evaluate(ctx context.Context, file string) (answer, error) {
+	if err := ctx.Err(); err != nil {
+		return answer{}, err
+	}
+	if w.child == nil {
+		c, err := startChild(w.root, w.environ)
+		if err != nil {
+			return answer{}, err
+		}
+		w.child = c
+	}
+	a, err := w.child.ask(ctx, file)
+	if err == nil {
+		return a, nil
+	}
+	reason := w.close()
+	if ctx.Err() != nil {
+		return answer{}, ctx.Err()
+	}
+	return answer{Findings: op.Failed(file, "%s", reason).Findings, Volatile: true}, nil
+}
+
+// close ends the child and says what it died of, had it died.
+func (w *worker) close() string {
+	c := w.child
+	w.child = nil
+	if c == nil {
+		return ""
+	}
+	return c.end()
+}
+
+func startChild(root string, environ []string) (*child, error) {
+	nonce := rand.Text()
+	c := &child{cmd: &exec.Cmd{
+		Path:        "/proc/self/exe", // even where the file was replaced since
+		Args:        []string{childName, nonce},
+		Env:         append(environ[:len(environ):len(environ)], childVar+"="+nonce, "GOTRACEBACK=none"),
+		Dir:         root,
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}}
+	c.cmd.Stderr = &c.stderr
+	in, err := c.cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("the evaluator of Ops cannot be started: %w", err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("the evaluator of Ops cannot be started: %w", err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the evaluator of Ops cannot be started: %w", err)
+	}
+	c.in, c.out = in, bufio.NewReader(out)
+	if err := writeFrame(in, request{Root: root}); err != nil {
+		return nil, fmt.Errorf("the evaluator of Ops cannot be used: %s", c.end())
+	}
+	return c, nil
+}
+
+// ask sends one request and waits for the answer, for maxWait at most.
+func (c *child) ask(ctx context.Context, file string) (answer, error) {
+	var a answer
+	done := make(chan error, 1)
+	go func() {
+		err := writeFrame(c.in, request{File: file})
+		if err == nil {
+			err = readFrame(c.out, &a)
+		}
+		done <- err
+	}()
+	timer := time.NewTimer(maxWait)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return a, err
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	c.kill() // which ends the goroutine
+	<-done
+	return answer{}, errors.New("it does not answer")
+}
+
+func (c *child) kill() { _ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
+
+// end ends the child and says what it died of.
+func (c *child) end() string {
+	_ = c.in.Close()
+	early := time.AfterFunc(time.Second, c.kill) // it leaves at the end of its input
+	err := c.cmd.Wait()
+	early.Stop()
+	var exit *exec.ExitError
+	switch text := c.stderr.String(); {
+	case errors.As(err, &exit) && exit.ExitCode() == exitOvertime, exit != nil && exit.ExitCode() < 0:
+		return tooLong
+	case strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory"):
+		return fmt.Sprintf("evaluating it uses more than %d MiB of memory", maxGrowth>>20)
+	case strings.Contains(text, "stack overflow") || strings.Contains(text, "stack exceeds"):
+		return "it is nested too deeply to be evaluated"
+	default:
+		first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		return fmt.Sprintf("the evaluator failed over it (%v: %s)", err, first)
+	}
+}
+
+// A head keeps the beginning of what is written, which names what went wrong.
+type head struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *head) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const most = 4096
+	t.text = append(t.text, p[:min(len(p), most-len(t.text))]...)
+	return len(p), nil
+}
+
+func (t *head) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

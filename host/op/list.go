@@ -1,0 +1,89 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// List describes all Ops for people: name, file, overview, phases, gates, and
+// what last says of the last run of a name, which may be nil or "". What could
+// not be read comes after them.
+func (s *Set) List(last func(name string) string) string {
+	var b strings.Builder
+	for _, o := range s.Ops {
+		fmt.Fprintf(&b, "%s  (%s)\n", o.Name(), o.File)
+		o.Config.describe(&b)
+		if same := s.Named(o.Name()); len(same) > 1 {
+			fmt.Fprintf(&b, "    cannot be run: %s files name their Op so; rename all but one\n", count(len(same)))
+		} else if last != nil {
+			field(&b, "last run", last(o.Name()))
+		}
+		b.WriteByte('\n')
+	}
+	if len(s.Ops) == 0 && len(s.Failed) == 0 {
+		fmt.Fprintf(&b, "There are no Ops below %s. One is a file whose name ends in %s, %s or %s.\n", s.Root, TypeScript, YAML, JSON)
+	}
+	for _, f := range s.Failed {
+		fmt.Fprintf(&b, "%v\n", f)
+	}
+	if s.Incomplete != nil {
+		fmt.Fprintf(&b, "Not all was searched: %v\n", s.Incomplete)
+	}
+	return strings.TrimSuffix(b.String(), "\n") + "\n"
+}
+
+func count(n int) string {
+	if n < 10 {
+		return [...]string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}[n]
+	}
+	return fmt.Sprint(n)
+}
+
+func (c *Config) describe(b *strings.Builder) {
+	if c.Overview != "" {
+		fmt.Fprintf(b, "    %s\n", oneLine(c.Overview))
+	}
+	field(b, "phases", outline(c.Phases, " → "))
+	var gates []string
+	for _, s := range c.Steps {
+		if s.Kind == Gate {
+			gates = append(gates, s.Name)
+		}
+	}
+	field(b, "gates", strings.Join(gates, ", "))
+	undo := slices.Clone(c.OnFailure)
+	slices.Reverse(undo) // as it would run
+	field(b, "on failure", outline(undo, " → "))
+	field(b, "depends on", strings.Join(c.Depends, ", "))
+}
+
+func field(b *strings.Builder, name, value string) {
+	if value != "" {
+		fmt.Fprintf(b, "    %s: %s\n", name, value)
+	}
+}
+
+func outline(phases []Phase, between string) string {
+	var all []string
+	for _, p := range phases {
+		text := fmt.Sprintf("%s (%s", oneLine(p.Name), plural(len(p.Steps), "step"))
+		if p.Parallel {
+			text += ", parallel"
+		}
+		all = append(all, text+")")
+	}
+	return strings.Join(all, between)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// oneLine keeps text of a file from looking like more than it is.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == ' ' }), " ")
+}
