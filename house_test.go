@@ -34,7 +34,7 @@ var imports = map[string][]string{
 	"host/op":      {},
 	"host/pause":   {},
 	"host/process": {},
-	"host/project": {"command", "host", "host/process"},
+	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process"},
 
 	"runtime/conversation": {"runtime/thread"},
 	"runtime/thread":       {"acp", "acp/agent"},

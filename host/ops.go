@@ -7,6 +7,16 @@ import (
 	"time"
 )
 
+// OpSet is all Ops of a project, with the files that could not be read as one.
+type OpSet interface {
+	// List describes them for people. last says what came of the last run of an
+	// Op, "" where there was none.
+	List(last func(name string) string) string
+	// WriteJSON writes one object a line: {name, file, config} for an Op,
+	// {file, error} for a file that is none.
+	WriteJSON(w io.Writer) error
+}
+
 // Runtime runs the Ops of one project and remembers their runs. An Op's run may
 // take several turns, in several processes: each call of StartOp takes it as far
 // as it goes. Implementations are safe for concurrent use.

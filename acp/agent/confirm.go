@@ -175,7 +175,7 @@ func (x *execution) askPerson() (end, bool) {
 	for {
 		before := place.changed()
 		place.release(false)
-		x.announce(acp.ToolPending)
+		x.askedFor()
 		if e, ok := x.answer(); !ok {
 			return e, false
 		}
@@ -188,6 +188,15 @@ func (x *execution) askPerson() (end, bool) {
 		}
 		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", code(cut(x.inv.Line, titleRunes))))
 	}
+}
+
+// askedFor shows the call that the person is asked about.
+func (x *execution) askedFor() {
+	if x.announced { // asked before
+		x.goesOn(acp.ToolPending)
+		return
+	}
+	x.announce(acp.ToolPending, x.rawInput(), x.describe())
 }
 
 // answer puts the question and judges the answer: anything but the option that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -88,7 +89,6 @@ type turn struct {
 	// toldOutput is how much output there was, in bytes: told is bounded.
 	toldOutput int
 	said       bool       // text was sent: the next paragraph starts a new line
-	call       *execution // the program of the turn, once it has one
 	next       func() end // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
 	loaded chan struct{}
@@ -100,10 +100,32 @@ type turn struct {
 	stops   []host.Stop // all of them
 	ctx     context.Context
 	cancel  context.CancelCauseFunc // nil with ctx
-	program host.Run                // while one runs
-	open    *execution              // whose tool call is announced and has no end yet
+	program program                 // while one runs
+	open    []*toolCall             // those that are announced and have no end yet
 	over    bool                    // it is answered: nothing more is sent
 	after   []func()                // what waits for that
+}
+
+// program is what a turn runs: a program, or a run of an Op.
+type program interface {
+	// Stop asks for the end and returns at once; see host.Run and host.OpRun.
+	Stop(host.Stop)
+}
+
+// runs notes what the turn runs from here on, and stops it for what has happened
+// already; the caller holds the lock.
+func (t *turn) runs(p program) {
+	t.program = p
+	for _, why := range t.stops {
+		p.Stop(why)
+	}
+}
+
+// ran notes that it has ended.
+func (t *turn) ran() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.program = nil
 }
 
 // newTurn is called on the reading goroutine.
@@ -194,20 +216,12 @@ func (t *turn) isOver() bool {
 	return t.over
 }
 
-// setCall notes whose tool call is open, and returns whose was.
-func (t *turn) setCall(x *execution) (before *execution) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before, t.open = t.open, x
-	return before
-}
-
 // giveUp answers for a turn that does not end in time, when the agent leaves.
 func (t *turn) giveUp() {
 	e := &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted}
 	t.mu.Lock()
-	if t.open != nil {
-		e.Line, e.Ran = t.open.inv.Line, t.program != nil
+	if len(t.open) > 0 {
+		e.Line, e.Ran = t.open[0].line, t.program != nil
 	}
 	t.mu.Unlock()
 	after, gaveUp := t.giveUpAnswer()
@@ -227,14 +241,8 @@ func (t *turn) giveUpAnswer() (after []func(), gaveUp bool) {
 		return nil, false
 	}
 	b := t.conn.Batch()
-	if t.program != nil {
-		t.open.shaper.Abandon()
-		for _, piece := range t.open.shaper.Finish() {
-			t.session.notify(b, t.open.outputUpdate(piece))
-		}
-	}
-	if t.open != nil {
-		t.session.notify(b, t.open.failure("it had not ended when the agent left", t.program != nil))
+	for _, c := range t.open {
+		c.giveUp(b)
 	}
 	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: stateInterrupted}})
 	b.Send()
@@ -314,14 +322,26 @@ func (t *turn) guarded(do func() end) (e end) {
 	defer func() {
 		if x := recover(); x != nil {
 			t.conn.agent.o.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
-			if t.call != nil {
-				t.call.crash()
-			}
+			t.crash()
 			t.close("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
 			t.next, e = nil, end{reason: acp.StopEndTurn, state: stateFailed}
 		}
 	}()
 	return do()
+}
+
+// crash ends what runs and the open calls, after a panic in mid-run.
+func (t *turn) crash() {
+	t.mu.Lock()
+	if t.program != nil {
+		t.program.Stop(host.StopFault)
+		t.program = nil
+	}
+	open := slices.Clone(t.open)
+	t.mu.Unlock()
+	for _, c := range open {
+		c.crash()
+	}
 }
 
 // prepare decides what the prompt is, and ends the turn where that is all there
@@ -397,7 +417,11 @@ func (t *turn) flush() {
 	t.session.wire.Lock()
 	defer t.session.wire.Unlock()
 	t.write()
-	t.tail.Send()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over { // else it was answered without waiting for what runs
+		t.tail.Send()
+	}
 	t.tail = t.conn.Batch()
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/op/eval"
+	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
 
@@ -38,7 +38,7 @@ such files.`,
 				return err
 			}
 			if asJSON {
-				err = writeOps(std, set)
+				err = project.WriteOps(std.out, set)
 			} else {
 				_, err = fmt.Fprint(std.out, set.List(nil))
 			}
@@ -72,28 +72,4 @@ func loadOps(c *cobra.Command, dir string) (*op.Set, error) {
 		return nil, &exitError{exitFailed, err}
 	}
 	return set, nil
-}
-
-// writeOps prints Ops by name, then the files that are none.
-func writeOps(std streams, set *op.Set) error {
-	enc := json.NewEncoder(std.out)
-	enc.SetEscapeHTML(false) // as JSON.stringify has it
-	for _, o := range set.Ops {
-		if err := enc.Encode(struct {
-			Name   string          `json:"name"`
-			File   string          `json:"file"`
-			Config json.RawMessage `json:"config"`
-		}{o.Name(), o.File, o.Config.JSON()}); err != nil {
-			return err
-		}
-	}
-	for _, f := range set.Failed {
-		if err := enc.Encode(struct {
-			File  string `json:"file"`
-			Error string `json:"error"`
-		}{f.File, f.Error()}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
