@@ -63,6 +63,10 @@ type Options struct {
 	// through the client, "retype" by a typed line, "auto" or "" by what is
 	// known of the client.
 	Confirm string
+	// Gates says how a gate of an Op asks: "reply" or "" by lines to type, "ask"
+	// through the client while the turn is open, "durable" through the client with
+	// an answer that comes with a later prompt.
+	Gates string
 	// Refusal overrides the stop reason of a refused prompt: "refusal" or
 	// "end_turn"; "auto" or "" by what is known of the client.
 	Refusal string

@@ -66,6 +66,9 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 	case "confirm":
 		return t.later(nil, func() end { return t.confirm(allow, inv.Args[0]) })
 	}
+	if inv.Op != nil {
+		return t.opBuiltin(inv)
+	}
 	return t.refuse(fmt.Errorf("%s is not part of this version", code(inv.Name)))
 }
 

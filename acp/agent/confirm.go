@@ -46,7 +46,7 @@ func (t *turn) confirmation(inv *command.Invocation) command.Confirm {
 	return command.ConfirmRetype
 }
 
-// person says why this turn can't be confirmed at all, "" where it can.
+// noPerson says why this turn can't be confirmed at all, "" where it can.
 func (t *turn) noPerson() string {
 	switch t.conn.origin {
 	case OriginMCP:

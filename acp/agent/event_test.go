@@ -41,6 +41,9 @@ func TestEventAppendsTheJSONOfItsTags(t *testing.T) {
 		if there("code") {
 			e.Code = &agent.CodeEvent{Code: draw("code"), Words: []string{draw("word")}, Environment: draw("env"), Until: e.Time}
 		}
+		for range rapid.IntRange(0, 2).Draw(t, "entries") {
+			e.Plan = append(e.Plan, acp.PlanEntry{Content: draw("content"), Priority: "medium", Status: draw("status")})
+		}
 		got, err := e.AppendJSON(nil)
 		if err != nil {
 			t.Fatal(err)

@@ -1,11 +1,7 @@
 package agent
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -80,6 +76,7 @@ type replayer struct {
 	terminal bool
 	shaper   *shaper   // turns the terminal output of the open call to text
 	fence    textFence // of the text output of the open call
+	printed  string    // the call whose output came last
 	open     map[string]*replayed
 }
 
@@ -111,7 +108,7 @@ func (r *replayer) say(text string) {
 }
 
 func (r *replayer) render(e Event) {
-	if e.Kind != EventOutput {
+	if e.Kind != EventOutput || e.CallID != r.printed {
 		r.closeText()
 	}
 	switch e.Kind {
@@ -123,6 +120,10 @@ func (r *replayer) render(e Event) {
 		r.say(e.Text)
 	case EventCall:
 		r.call(e)
+	case EventStart:
+		r.start(e)
+	case EventPlan:
+		r.s.notify(r.b, acp.Plan{Entries: e.Plan})
 	case EventOutput:
 		r.output(e)
 	case EventResult:
@@ -147,16 +148,25 @@ func (r *replayer) call(e Event) {
 	if e.Call == nil {
 		return
 	}
-	open := &replayed{Event: e, pending: e.Call.Content != ""}
+	open := &replayed{Event: e, pending: e.Call.Content != "" || e.Call.Status == acp.ToolPending}
 	r.open[e.CallID] = open
 	c := acp.ToolCall{ToolCallID: e.CallID, Title: e.Call.Title, ToolKind: acp.ToolExecute, Status: e.Call.Status, RawInput: e.Call.RawInput}
 	if e.Terminal && r.terminal {
 		c.Content, c.Meta = []acp.ToolCallContent{acp.ToolTerminal(e.CallID)}, terminalInfo(e.CallID, e.Call.Cwd)
 	}
-	if open.pending {
+	if e.Call.Content != "" {
 		c.Status, c.Content = acp.ToolPending, []acp.ToolCallContent{acp.ToolText(e.Call.Content)}
 	}
 	r.s.notify(r.b, c)
+}
+
+// start tells that a pending call began, and names it where what it prints is
+// shown as text.
+func (r *replayer) start(e Event) {
+	if !e.Terminal || !r.terminal {
+		r.say(e.Text)
+	}
+	r.started(r.open[e.CallID])
 }
 
 // started tells that a call which was asked for was allowed.
@@ -175,6 +185,7 @@ func (r *replayer) started(call *replayed) {
 // output shows a piece of output: to a terminal as it was, else as text.
 func (r *replayer) output(e Event) {
 	r.started(r.open[e.CallID])
+	r.printed = e.CallID
 	switch {
 	case !e.Terminal:
 		r.fence.read(e.Text)
@@ -205,43 +216,6 @@ func (r *replayer) closeText() {
 		r.say(piece)
 	}
 	r.shaper = nil
-}
-
-// textFence reads text output for the code block that is open at its end
-// (CommonMark 0.31, 4.5).
-type textFence struct {
-	fence int
-	line  string // the unfinished last line, as much of it as counts
-}
-
-func (f *textFence) read(text string) {
-	for part := range strings.Lines(text) {
-		if f.line += cutBytes(part, fieldBytes); !strings.HasSuffix(part, "\n") {
-			return
-		}
-		line := strings.TrimRight(f.line, " \t\n")
-		f.line = ""
-		n := len(line) - len(strings.TrimLeft(line, "`"))
-		switch {
-		case n < len(line) || n < 3:
-		case f.fence == 0:
-			f.fence = n
-		case n >= f.fence:
-			f.fence = 0
-		}
-	}
-}
-
-// end is what closes the block; "" where none is open.
-func (f *textFence) end() (text string) {
-	if f.fence > 0 {
-		if f.line != "" {
-			text = "\n"
-		}
-		text += strings.Repeat("`", f.fence) + "\n"
-	}
-	*f = textFence{}
-	return text
 }
 
 // elsewhere ends the calls that are not of the running turn of this session:
@@ -303,69 +277,4 @@ func (r *replayer) end(e Event) {
 	if e.End != nil && e.End.State == stateInterrupted && e.Client == "" {
 		r.say("\nThis turn was interrupted: the agent ended before it did.\n")
 	}
-}
-
-// closeTorn ends the turns that a crash left open, unless another process is at
-// it. p is the thread as it was read up to position.
-func (s *session) closeTorn(ctx context.Context, p *past, position int64) error {
-	if len(s.torn(p)) == 0 {
-		return nil
-	}
-	now, cancel := context.WithTimeout(ctx, freeLook)
-	defer cancel()
-	release, err := s.conn.agent.o.Store.Lock(now, s.id)
-	if err != nil {
-		return nil // it is running elsewhere, or nothing can be written
-	}
-	defer release()
-	// What seemed open may have ended since it was read.
-	if _, err := s.conn.agent.o.Store.Read(ctx, s.id, position, p.add); err != nil {
-		return err
-	}
-	ends := s.torn(p)
-	if len(ends) == 0 {
-		return nil
-	}
-	_ = s.write(ends)
-	for _, e := range ends {
-		_ = p.add(e)
-	}
-	return nil
-}
-
-// torn makes the ends of the turns that have none and are not this session's
-// own. What they ran last is when they are taken to have ended.
-func (s *session) torn(p *past) []Event {
-	s.mu.Lock()
-	running := s.turn
-	s.mu.Unlock()
-	var ends []Event
-	for _, e := range p.events {
-		at := slices.IndexFunc(ends, func(end Event) bool { return end.Turn == e.Turn })
-		switch {
-		case e.Kind == EventPrompt && (running == nil || e.Turn != running.id):
-			ends = append(ends, Event{
-				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
-				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
-			})
-		case at < 0:
-		case e.Kind == EventEnd:
-			ends = slices.Delete(ends, at, at+1)
-		default:
-			ends[at].Time = e.Time
-			if e.Kind == EventCall && e.Call != nil {
-				ends[at].End.Line = e.Call.line()
-			}
-		}
-	}
-	return ends
-}
-
-// line is the command line of a call.
-func (c *CallEvent) line() string {
-	var input struct {
-		Command string `json:"command"`
-	}
-	_ = json.Unmarshal(c.RawInput, &input) // "" if it is none
-	return input.Command
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -39,35 +38,6 @@ type end struct {
 	took   time.Duration
 }
 
-// chantMeta is _meta.chant of a prompt's response.
-type chantMeta struct {
-	Outcome  string
-	ExitCode *int   // of a program that ran
-	Confirm  string // the code that is waited for; "" for none
-}
-
-// response is an acp.PromptResponse with our _meta.
-type response struct {
-	reason acp.StopReason
-	meta   chantMeta
-}
-
-// AppendJSON implements acp.Appender.
-func (r response) AppendJSON(b []byte) ([]byte, error) {
-	b = acp.AppendString(append(b, `{"stopReason":`...), string(r.reason))
-	b = r.meta.appendJSON(append(b, `,"_meta":{"chant":`...))
-	return append(b, '}', '}'), nil
-}
-
-func (m chantMeta) appendJSON(b []byte) []byte {
-	b = acp.AppendString(append(b, `{"outcome":`...), m.Outcome)
-	if m.ExitCode != nil {
-		b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(*m.ExitCode), 10)
-	}
-	b = appendText(b, "confirm", m.Confirm)
-	return append(b, '}')
-}
-
 func cancelledEnd(state string) end { return end{reason: acp.StopCancelled, state: state} }
 
 // turn is one prompt, from its registration to its response.
@@ -77,6 +47,7 @@ type turn struct {
 	req      *acp.Request
 	id       string // unique for ever
 	blocks   []acp.ContentBlock
+	meta     acp.Meta // of the prompt
 	client   clientTraits
 	terminal bool
 	// clientName is the clientInfo.name of who prompted.
@@ -106,28 +77,6 @@ type turn struct {
 	after   []func()                // what waits for that
 }
 
-// program is what a turn runs: a program, or a run of an Op.
-type program interface {
-	// Stop asks for the end and returns at once; see host.Run and host.OpRun.
-	Stop(host.Stop)
-}
-
-// runs notes what the turn runs from here on, and stops it for what has happened
-// already; the caller holds the lock.
-func (t *turn) runs(p program) {
-	t.program = p
-	for _, why := range t.stops {
-		p.Stop(why)
-	}
-}
-
-// ran notes that it has ended.
-func (t *turn) ran() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.program = nil
-}
-
 // newTurn is called on the reading goroutine.
 func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 	c := s.conn
@@ -140,119 +89,6 @@ func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 	o := c.agent.o
 	t.wanted = o.TurnEnded != nil && (o.TurnsWanted == nil || o.TurnsWanted(s.dir))
 	return t
-}
-
-// stop records why the turn is to end, the first reason counting, and passes it
-// to the program. It never waits.
-func (t *turn) stop(why host.Stop) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stopped == host.StopNone {
-		t.stopped = why
-	}
-	t.stops = append(t.stops, why)
-	t.endContext()
-	if t.program != nil {
-		t.program.Stop(why)
-	}
-}
-
-// context ends when the turn is stopped or over: what waits then stops waiting.
-// It is made when first asked for: a refusal waits for nothing.
-func (t *turn) context() context.Context {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ctx == nil {
-		t.ctx, t.cancel = context.WithCancelCause(context.Background())
-		if t.stopped != host.StopNone || t.over {
-			t.cancel(errStopped)
-		}
-	}
-	return t.ctx
-}
-
-// endContext ends the context, where there is one; the caller holds the lock.
-func (t *turn) endContext() {
-	if t.cancel != nil {
-		t.cancel(errStopped)
-	}
-}
-
-// doom records the first reason ahead of stop: from here on the turn starts no
-// program.
-func (t *turn) doom(why host.Stop) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stopped == host.StopNone {
-		t.stopped = why
-	}
-}
-
-// whenOver calls f once the turn is answered. f must not block.
-func (t *turn) whenOver(f func()) {
-	t.mu.Lock()
-	over := t.over
-	if !over {
-		t.after = append(t.after, f)
-	}
-	t.mu.Unlock()
-	if over {
-		f()
-	}
-}
-
-// answered marks the end, and returns what waited for it, to be called without
-// the lock, which the caller holds.
-func (t *turn) answered() []func() {
-	t.over = true
-	after := t.after
-	t.after = nil
-	return after
-}
-
-func (t *turn) isOver() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.over
-}
-
-// giveUp answers for a turn that does not end in time, when the agent leaves.
-func (t *turn) giveUp() {
-	e := &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted}
-	t.mu.Lock()
-	if len(t.open) > 0 {
-		e.Line, e.Ran = t.open[0].line, t.program != nil
-	}
-	t.mu.Unlock()
-	after, gaveUp := t.giveUpAnswer()
-	if !gaveUp {
-		return
-	}
-	_ = t.session.write([]Event{{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}})
-	for _, f := range after {
-		f()
-	}
-}
-
-func (t *turn) giveUpAnswer() (after []func(), gaveUp bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return nil, false
-	}
-	b := t.conn.Batch()
-	for _, c := range t.open {
-		c.giveUp(b)
-	}
-	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: stateInterrupted}})
-	b.Send()
-	return t.answered(), true
-}
-
-func (t *turn) stopReason() host.Stop {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stopped
 }
 
 // begin does what needs no program, on the reading goroutine where nothing else
@@ -330,20 +166,6 @@ func (t *turn) guarded(do func() end) (e end) {
 	return do()
 }
 
-// crash ends what runs and the open calls, after a panic in mid-run.
-func (t *turn) crash() {
-	t.mu.Lock()
-	if t.program != nil {
-		t.program.Stop(host.StopFault)
-		t.program = nil
-	}
-	open := slices.Clone(t.open)
-	t.mu.Unlock()
-	for _, c := range open {
-		c.crash()
-	}
-}
-
 // prepare decides what the prompt is, and ends the turn where that is all there
 // is to do. It does not wait for anything.
 func (t *turn) prepare() end {
@@ -353,6 +175,9 @@ func (t *turn) prepare() end {
 	}
 	allow := t.session.refresh()
 	t.greet(allow)
+	if p, ok := permissionOf(t.meta); ok {
+		return t.permit(p)
+	}
 	root := t.session.host.Dir()
 	inv, err := t.parse(allow, root)
 	if err == nil && inv.Dir != root && hasLink(t.blocks) {

@@ -36,7 +36,7 @@ run. Several arguments are one command line: each is one word of it. Flags of
 chant-acp go before the line. The thread is not kept; the log of the command is.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 4 waits for a
-confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
+confirmation, or for a gate of an Op, 130 cancelled (Ctrl-C; twice: at once).`,
 		Example: `  chant-acp prompt help
   chant-acp prompt --cwd ~/shop plan staging
   chant-acp prompt --yes "restart dev web"`,
@@ -62,6 +62,9 @@ confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
 func prompt(std streams, f *promptFlags, args []string) error {
 	if err := f.check(); err != nil {
 		return err
+	}
+	if f.gates == "durable" {
+		return errors.New("prompt is over with its turn, and can't be asked later: --gates takes reply or ask here")
 	}
 	cwd, err := filepath.Abs(f.cwd)
 	if err != nil {
@@ -121,6 +124,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	caps := acp.ClientCapabilities{}
 	if isTerminal(p.std.out) && !p.f.json {
 		caps.Meta = acp.Meta{"terminal_output": true}
+		p.printer.steps = map[string]string{}
 	}
 	_, err := p.conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersion, ClientCapabilities: caps,
@@ -145,7 +149,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	defer close(stop)
 
 	outcome, err := p.turn(ctx, line)
-	if err != nil || outcome.Outcome != "waiting" {
+	if err != nil || outcome.Outcome != "waiting" || outcome.Confirm == "" {
 		return outcome.exitCode(), err
 	}
 	confirmed, answered := p.confirms(outcome.Confirm)
@@ -242,18 +246,33 @@ func (p *promptClient) ask(question string) (text string, answered bool) {
 // SessionUpdate prints.
 func (p *promptClient) SessionUpdate(n acp.SessionNotification) { p.printer.update(n) }
 
+var dismissed = acp.RequestPermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.OutcomeCancelled}}
+
 // RequestPermission asks on the terminal.
 func (p *promptClient) RequestPermission(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	_, gate := r.Meta["chant"] // a no would end the run: what is no answer leaves it waiting
 	answer := acp.RejectOnce
 	switch {
 	case p.f.yes:
 		answer = acp.AllowOnce
+	case gate && !isTerminal(p.std.in):
+		fmt.Fprintln(p.std.err, "chant-acp: nothing was decided: there is no terminal to ask on; --yes approves beforehand")
+		return dismissed, nil
+	case gate:
+		text, _ := p.ask(permissionText(r) + "\nApprove it? [yes/no/later] ")
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			answer = acp.AllowOnce
+		case "n", "no":
+		default:
+			return dismissed, nil
+		}
 	case !isTerminal(p.std.in):
 		fmt.Fprintln(p.std.err, "chant-acp: nothing was run: there is no terminal to ask on; --yes allows beforehand")
 	default:
 		text, answered := p.ask(permissionText(r) + "\nRun it? [y/N] ")
 		if !answered {
-			return acp.RequestPermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.OutcomeCancelled}}, nil
+			return dismissed, nil
 		}
 		if typed := strings.ToLower(strings.TrimSpace(text)); typed == "y" || typed == "yes" {
 			answer = acp.AllowOnce

@@ -29,6 +29,8 @@ import (
 // agentFlags are the flags of an agent, wherever it runs.
 type agentFlags struct {
 	output, confirm, refusal string
+	gates                    string
+	durable                  bool // of serve alone
 	exitIdle                 time.Duration
 	logFile, logLevel        string
 	noStore                  bool // of serve alone
@@ -36,7 +38,7 @@ type agentFlags struct {
 
 // defaultFlags are the flags of an agent that was given none.
 func defaultFlags() agentFlags {
-	return agentFlags{output: "auto", confirm: "auto", refusal: "auto", logLevel: "error"}
+	return agentFlags{output: "auto", confirm: "auto", refusal: "auto", gates: "reply", logLevel: "error"}
 }
 
 func (f *agentFlags) register(c *cobra.Command) {
@@ -45,6 +47,7 @@ func (f *agentFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.output, "output", f.output, "how much output is shown: auto, full, plain or quiet")
 	fs.StringVar(&f.confirm, "confirm", f.confirm, "how commands with 'confirm: ask' are asked for: auto, ask (through the client) or retype (a line to type)")
 	fs.StringVar(&f.refusal, "refusal", f.refusal, "the stop reason of a refused prompt: auto, refusal or end_turn")
+	fs.StringVar(&f.gates, "gates", f.gates, "how a gate of an Op asks: reply (lines to type), ask (through the client, while the turn is open) or durable (through the client, which answers with a later prompt)")
 	fs.DurationVar(&f.exitIdle, "exit-idle", f.exitIdle, "also leave when, after a cancel, nothing runs and nothing arrives for this long (0: never)")
 	fs.StringVar(&f.logFile, "log-file", f.logFile, "append the program's own log to this file instead of standard error")
 	fs.StringVar(&f.logLevel, "log-level", f.logLevel, "how much is logged: debug, info, warn, error or disabled")
@@ -59,11 +62,15 @@ func (f *agentFlags) check() error {
 		{"output", f.output, []string{"auto", "full", "plain", "quiet"}},
 		{"confirm", f.confirm, []string{"auto", "ask", "retype"}},
 		{"refusal", f.refusal, []string{"auto", "refusal", "end_turn"}},
+		{"gates", f.gates, []string{"reply", "ask", "durable"}},
 		{"log-level", f.logLevel, []string{"debug", "info", "warn", "error", "disabled"}},
 	} {
 		if !slices.Contains(c.allowed, c.value) {
 			return fmt.Errorf("--%s takes %s, not %q", c.flag, strings.Join(c.allowed, ", "), c.value)
 		}
+	}
+	if f.durable {
+		f.gates = "durable"
 	}
 	if f.exitIdle < 0 {
 		return fmt.Errorf("--exit-idle takes a duration such as 30s, not %s", f.exitIdle)
@@ -95,7 +102,8 @@ func (keepOpen) Close() error { return nil }
 // agent makes the agent of this process. store nil: sessions end with it.
 func (f *agentFlags) agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 	env := os.Environ()
-	logs := filepath.Join(stateroot.Dir(os.Getenv), "logs")
+	state := stateroot.Dir(os.Getenv)
+	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: opsCache()}
 	o := agent.Options{
 		Version:  version(),
 		Log:      log,
@@ -104,7 +112,8 @@ func (f *agentFlags) agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 		Output:   f.output,
 		Confirm:  f.confirm,
 		Refusal:  f.refusal,
-		Open:     func(cwd string) host.Host { return project.New(cwd, project.Options{Env: env, LogDir: logs}) },
+		Gates:    f.gates,
+		Open:     func(cwd string) host.Host { return project.New(cwd, p) },
 	}
 	if store != nil {
 		c := newConversations(log)
@@ -131,6 +140,7 @@ Sessions are kept, so that a client can open them again later: see
 		RunE: func(*cobra.Command, []string) error { return serve(std, &f) },
 	}
 	f.register(c)
+	c.Flags().BoolVar(&f.durable, "durable-requests", false, "the same as --gates durable")
 	c.Flags().BoolVar(&f.noStore, "no-store", false, "keep no sessions: they end with the process")
 	return c
 }

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,9 +76,13 @@ func (a *answer) add(e thread.Event) {
 	case thread.EventSay:
 		a.join(part{text: e.Text})
 	case thread.EventCall:
-		if e.Call != nil {
+		if e.Call != nil && e.Call.Status != "pending" { // a step is named when it begins
 			a.parts = append(a.parts, part{text: "Ran " + codeSpan(e.Call.Title), call: "ran " + e.CallID})
 		}
+	case thread.EventStart:
+		a.parts = append(a.parts, part{text: e.Text, call: "start " + e.CallID})
+	case thread.EventPlan:
+		a.plan(e)
 	case thread.EventOutput:
 		a.shown[e.CallID] = true
 		// Only what was for a terminal is as it was printed: other output was
@@ -96,6 +101,24 @@ func (a *answer) add(e thread.Event) {
 		return // of no interest to a reader
 	}
 	a.at = e.Time
+}
+
+// plan shows the plan where it was shown first, as it was last.
+func (a *answer) plan(e thread.Event) {
+	var b strings.Builder
+	for _, entry := range e.Plan {
+		mark := " "
+		if entry.Status == "completed" {
+			mark = "x"
+		}
+		b.WriteString("- [" + mark + "] " + oneLine(entry.Content) + "\n")
+	}
+	p := part{text: b.String(), call: "plan"}
+	if i := slices.IndexFunc(a.parts, func(p part) bool { return p.call == "plan" }); i >= 0 {
+		a.parts[i] = p
+		return
+	}
+	a.parts = append(a.parts, p)
 }
 
 // join adds to the last part what goes on with it: text comes in pieces.
