@@ -17,7 +17,11 @@ func (r *opTurn) closing(res host.OpResult) string {
 	if r.turn.said {
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s%s %s (run %s).", r.mark, code(cutBytes(r.inv.Line, fieldBytes)), runVerdict(res), res.Run.ID)
+	line := r.inv.Line
+	if r.inv.Name != "run" { // a rejection did its work
+		line = runLine(res.Run)
+	}
+	fmt.Fprintf(&b, "%s%s %s (run %s).", r.mark, code(cutBytes(line, fieldBytes)), runVerdict(res), res.Run.ID)
 	if res.Failed != nil {
 		b.WriteString(" " + failedStep(res.Failed))
 	}
