@@ -104,6 +104,9 @@ func (t *turn) again(allow host.AllowList, n int) end {
 	if err != nil {
 		return t.refuse(err)
 	}
+	if inv.Kind == command.KindBuiltin { // only those that run something are remembered
+		return t.opAgain(inv)
+	}
 	return t.command(inv)
 }
 

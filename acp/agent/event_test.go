@@ -29,7 +29,7 @@ func TestEventAppendsTheJSONOfItsTags(t *testing.T) {
 			}).Draw(t, "which"))
 		}
 		if there("call") {
-			e.Call = &agent.CallEvent{Title: draw("title"), Status: acp.ToolPending, RawInput: json.RawMessage(`{"a":"<"}`), Cwd: draw("cwd"), Content: draw("content")}
+			e.Call = &agent.CallEvent{Title: draw("title"), Status: acp.ToolPending, RawInput: json.RawMessage(`{"a":"<"}`), Cwd: draw("cwd"), Content: draw("content"), Line: draw("line")}
 		}
 		if there("result") {
 			code := int(number("code"))

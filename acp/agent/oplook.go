@@ -13,17 +13,11 @@ import (
 // opBuiltin carries out a built-in about Ops. What runs steps has the thread for
 // itself and queues for the place; what looks or decides waits for neither.
 func (t *turn) opBuiltin(inv *command.Invocation) end {
-	switch inv.Name {
-	case "approve", "reject", "signal":
-		if why := t.noPerson(); why != "" {
-			return t.refuse(fmt.Errorf("%s was not done: %s", code(inv.Line), why))
-		}
+	if err := t.mayDecide(inv); err != nil {
+		return t.refuse(err)
 	}
-	switch inv.Name {
-	case "run":
-		return t.later(inv, func() end { return t.runOp(inv) })
-	case "reject":
-		return t.later(inv, func() end { return t.rejectGate(inv) })
+	if inv.Name == "run" || inv.Name == "reject" {
+		return t.later(inv, func() end { return t.runSteps(inv) })
 	}
 	return t.aside(func() end {
 		if t.stopReason() != host.StopNone {
@@ -35,6 +29,33 @@ func (t *turn) opBuiltin(inv *command.Invocation) end {
 		}
 		return e
 	})
+}
+
+// runSteps carries out what runs steps.
+func (t *turn) runSteps(inv *command.Invocation) end {
+	if inv.Name == "reject" {
+		return t.rejectGate(inv)
+	}
+	return t.runOp(inv)
+}
+
+// opAgain is runSteps for a line of the history.
+func (t *turn) opAgain(inv *command.Invocation) end {
+	if err := t.mayDecide(inv); err != nil {
+		return t.refuse(err)
+	}
+	return t.runSteps(inv)
+}
+
+// mayDecide refuses what only a person may do.
+func (t *turn) mayDecide(inv *command.Invocation) error {
+	switch inv.Name {
+	case "approve", "reject", "signal":
+		if why := t.noPerson(); why != "" {
+			return fmt.Errorf("%s was not done: %s", code(inv.Line), why)
+		}
+	}
+	return nil
 }
 
 // lookOrDecide carries out what runs nothing.

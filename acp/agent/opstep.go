@@ -149,12 +149,13 @@ func (v *opView) endStep(s *opStep, e *host.StepResult) {
 	case e.State == host.StepCompleted, e.State == host.StepWaiting: // a sleep: there is nothing more to do
 		u.Status = acp.ToolCompleted
 	}
+	code := exitOf(e)
 	if s.terminal() {
-		u.Meta = terminalExit(s.id, exitOf(e), "")
+		u.Meta = terminalExit(s.id, exitCode(code), "")
 	} else if text := stepText(e); text != "" {
 		u.Content = []acp.ToolCallContent{acp.ToolText(text)}
 	}
-	s.end(u, e.ExitCode, "")
+	s.end(u, code, "")
 	if e.State == host.StepFailed {
 		v.turn.close(failureText(v.run.mark, e, !shown))
 	}
@@ -188,14 +189,11 @@ func (v *opView) endStepOutput(s *opStep) (shown bool) {
 
 // exitOf is the exit code that a terminal shows: 0 of what did its work without a
 // program.
-func exitOf(e *host.StepResult) any {
-	switch {
-	case e.ExitCode != nil:
-		return *e.ExitCode
-	case e.State == host.StepCompleted:
-		return 0
+func exitOf(e *host.StepResult) *int {
+	if e.ExitCode == nil && e.State == host.StepCompleted {
+		return new(int)
 	}
-	return nil
+	return e.ExitCode
 }
 
 // stepRawOutput is the machine's account of a step.

@@ -164,6 +164,8 @@ type CallEvent struct {
 	RawInput json.RawMessage `json:"rawInput,omitempty"`
 	Cwd      string          `json:"cwd"`
 	Content  string          `json:"content,omitempty"`
+	// Line is the command line that the call is of, as it is in the history.
+	Line string `json:"line,omitempty"`
 }
 
 // ResultEvent is how a tool call ended.

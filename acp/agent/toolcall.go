@@ -98,6 +98,14 @@ func terminalInfo(id, cwd string) acp.Meta {
 	return acp.Meta{"terminal_info": map[string]any{"terminal_id": id, "cwd": cwd}}
 }
 
+// exitCode is what terminalExit takes; nil where there is none.
+func exitCode(code *int) any {
+	if code == nil {
+		return nil
+	}
+	return *code
+}
+
 func terminalExit(id string, code any, signal string) acp.Meta {
 	exit := map[string]any{"terminal_id": id, "exit_code": code, "signal": nil}
 	if signal != "" {
@@ -116,7 +124,7 @@ func (c *toolCall) announce(status acp.ToolStatus, input any, about string) {
 	}
 	call.Meta = c.terminalInfo() // where a client takes it from: not from an update
 	call.Content = c.terminalContent()
-	kept := &CallEvent{Title: call.Title, Status: status, RawInput: rawJSON(call.RawInput), Cwd: c.cwd}
+	kept := &CallEvent{Title: call.Title, Status: status, RawInput: rawJSON(call.RawInput), Cwd: c.cwd, Line: c.line}
 	if about != "" {
 		call.Content = []acp.ToolCallContent{acp.ToolText(about)}
 		kept.Status, kept.Content = acp.ToolInProgress, about
