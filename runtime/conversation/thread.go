@@ -56,7 +56,7 @@ type answer struct {
 	prompt *Turn
 	at     time.Time
 	parts  []part
-	shown  map[string]bool // calls whose output was shown
+	shown  map[string]bool // calls whose output was shown, or that never began
 	ended  bool
 }
 
@@ -76,10 +76,13 @@ func (a *answer) add(e thread.Event) {
 	case thread.EventSay:
 		a.join(part{text: e.Text})
 	case thread.EventCall:
-		if e.Call != nil && e.Call.Status != "pending" { // a step is named when it begins
+		if e.Call != nil && e.Call.Status == "pending" { // a step is named when it begins
+			a.shown[e.CallID] = true
+		} else if e.Call != nil {
 			a.parts = append(a.parts, part{text: "Ran " + codeSpan(e.Call.Title), call: "ran " + e.CallID})
 		}
 	case thread.EventStart:
+		delete(a.shown, e.CallID)
 		a.parts = append(a.parts, part{text: e.Text, call: "start " + e.CallID})
 	case thread.EventPlan:
 		a.plan(e)
