@@ -105,9 +105,7 @@ func (rt *Runtime) load(id string) (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := k.read(live); err != nil {
-		return nil, err
-	}
+	k.read(live)
 	if !live && k.problem == "" && k.history.status == nil {
 		// Somebody may have taken it up between the two looks.
 		if k.live, err = flock.Held(k.lockFile()); err != nil {
@@ -119,7 +117,7 @@ func (rt *Runtime) load(id string) (*kept, error) {
 
 // read reads what is kept. What is damaged is set aside, unless a process lives
 // that may know better.
-func (k *kept) read(live bool) error {
+func (k *kept) read(live bool) {
 	k.live, k.problem = live, ""
 	k.record = record{ID: k.id()}
 	r, err := k.readRecord()
@@ -130,7 +128,6 @@ func (k *kept) read(live bool) error {
 	var damage *damageError
 	switch {
 	case err == nil:
-		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		k.problem = k.missing()
 	case errors.As(err, &damage):
@@ -138,12 +135,9 @@ func (k *kept) read(live bool) error {
 		if !damage.newer && !live {
 			k.problem += asideOf(damage.path)
 		}
-	case errors.Is(err, fs.ErrPermission):
+	default: // one run that can't be read hides no other
 		k.problem = err.Error()
-	default:
-		return err
 	}
-	return nil
 }
 
 // asideOf sets a damaged file aside, and says where it is.
