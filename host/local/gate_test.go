@@ -312,7 +312,7 @@ phases:
 	}
 	pass(time.Hour)
 	event, _ := r.run(on(res))
-	if event.Run.State != host.RunWaiting || event.Run.Waits[0].Kind != host.WaitEvent || event.Run.Waits[0].Signal != "signal 'order 7'" {
+	if event.Run.State != host.RunWaiting || event.Run.Waits[0].Kind != host.WaitEvent || event.Run.Waits[0].Signal != "signal 'order 7' --run "+res.Run.ID {
 		t.Fatalf("%+v", event)
 	}
 	for _, c := range []struct {

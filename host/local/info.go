@@ -19,18 +19,21 @@ import (
 
 // Runs implements host.Runtime.
 func (rt *Runtime) Runs(ctx context.Context, q host.RunQuery) ([]host.RunInfo, error) {
-	runs, err := rt.all()
-	if err != nil {
-		return nil, err
-	}
 	limit := q.Limit
 	if limit <= 0 {
 		limit = 50
 	}
-	runs = slices.DeleteFunc(runs, func(k *kept) bool {
-		return q.Op != "" && q.Op != k.Op || q.Open && !k.state().Open()
+	var runs []*kept
+	err := rt.each(func(k *kept) bool {
+		if (q.Op == "" || q.Op == k.Op) && (!q.Open || k.state().Open()) {
+			runs = append(runs, k)
+		}
+		return len(runs) < limit
 	})
-	return rt.infos(ctx, runs[:min(limit, len(runs))]), nil
+	if err != nil {
+		return nil, err
+	}
+	return rt.infos(ctx, runs), nil
 }
 
 // RunInfo implements host.Runtime. Without an id, and with no run open, it is the
@@ -50,19 +53,19 @@ func (rt *Runtime) lookUp(ctx context.Context, ref host.RunRef) (*kept, error) {
 	if err == nil || ref.ID != "" || !errors.As(err, &refusal) {
 		return k, err
 	}
-	runs, listErr := rt.all()
-	if listErr != nil {
-		return nil, listErr
+	if len(refusal.Runs) > 0 {
+		return nil, err
 	}
-	for _, k := range runs {
-		if k.state().Open() {
-			break
+	listErr := rt.each(func(last *kept) bool {
+		if k == nil && last.fits(ref) {
+			k = last
 		}
-		if k.fits(ref) {
-			return k, nil
-		}
+		return k == nil
+	})
+	if k == nil {
+		return nil, errors.Join(err, listErr)
 	}
-	return nil, err
+	return k, nil
 }
 
 func (rt *Runtime) infos(ctx context.Context, runs []*kept) []host.RunInfo {
@@ -193,7 +196,7 @@ func describe(f folder, r record, rec pause.Record) (host.OpWait, error) {
 		w.Reject = "reject " + quote(r.Op) + " " + quote(about.Name) + tail
 	case pause.KindEvent:
 		w.Kind = host.WaitEvent
-		w.Signal = "signal " + quote(about.Name)
+		w.Signal = "signal " + quote(about.Name) + tail
 	case pause.KindSleep:
 		w.Kind = host.WaitSleep
 	default:

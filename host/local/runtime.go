@@ -1,10 +1,12 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,30 +179,47 @@ func (k *kept) state() host.RunState {
 }
 
 // all loads the project's runs, the newest first.
-func (rt *Runtime) all() ([]*kept, error) {
+func (rt *Runtime) all() (runs []*kept, err error) {
+	err = rt.each(func(k *kept) bool {
+		runs = append(runs, k)
+		return true
+	})
+	return runs, err
+}
+
+// each loads the project's runs, the newest first, until yield returns false. What
+// was asked is written once, so the time of its file is that of the run.
+func (rt *Runtime) each(yield func(*kept) bool) error {
 	entries, err := os.ReadDir(rt.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the runs of this project: %w", err)
+		return fmt.Errorf("reading the runs of this project: %w", err)
 	}
-	var runs []*kept
+	began := make(map[string]time.Time, len(entries))
 	for _, e := range entries {
 		if !e.IsDir() || !validID(e.Name()) {
 			continue
 		}
-		k, err := rt.load(e.Name())
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		began[e.Name()] = time.Time{}
+		if st, err := os.Lstat(rt.folder(e.Name()).record()); err == nil {
+			began[e.Name()] = st.ModTime()
 		}
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, k)
 	}
-	slices.SortStableFunc(runs, func(a, b *kept) int { return b.Created.Compare(a.Created) })
-	return runs, nil
+	for _, id := range slices.SortedFunc(maps.Keys(began), func(a, b string) int {
+		return cmp.Or(began[b].Compare(began[a]), cmp.Compare(a, b))
+	}) {
+		k, err := rt.load(id)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		case err != nil:
+			return err
+		case !yield(k):
+			return nil
+		}
+	}
+	return nil
 }
 
 // fits says whether a run may be the one that a line means.

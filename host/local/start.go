@@ -121,7 +121,7 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 		return nil, rt.over(ctx, before)
 	}
 	if req.Mode == host.RunResume {
-		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{"run " + quote(req.Ref.Op)}}
+		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{startLine(req.Ref)}}
 	}
 	tree := rt.lookAtTree(ctx)
 	found, steps, err := rt.find(ctx, req.Ref)
@@ -165,31 +165,36 @@ func (rt *Runtime) find(ctx context.Context, ref host.RunRef) (*op.Op, plan, err
 	return found, steps, nil
 }
 
+// startLine is the line that begins a run.
+func startLine(ref host.RunRef) string {
+	line := "run " + quote(ref.Op)
+	if ref.Env != "" {
+		line += " --env " + quote(ref.Env)
+	}
+	for _, name := range slices.Sorted(maps.Keys(ref.Params)) {
+		line += " --param " + quote(name+"="+ref.Params[name])
+	}
+	return line
+}
+
 // checkDepends refuses an Op before those that it depends on.
 func (rt *Runtime) checkDepends(o *op.Op, req host.OpRequest) error {
 	if req.NoDepends || len(o.Config.Depends) == 0 {
 		return nil
 	}
-	runs, err := rt.all()
-	if err != nil {
+	missing := slices.Clone(o.Config.Depends)
+	err := rt.each(func(k *kept) bool {
+		if k.Env == req.Ref.Env && slices.Contains(missing, k.Op) && k.state() == host.RunCompleted {
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == k.Op })
+		}
+		return len(missing) > 0
+	})
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	var missing, lines []string
-	for _, name := range o.Config.Depends {
-		done := slices.ContainsFunc(runs, func(k *kept) bool {
-			return k.Op == name && k.Env == req.Ref.Env && k.state() == host.RunCompleted
-		})
-		if !done {
-			missing = append(missing, name)
-			line := "run " + quote(name)
-			if req.Ref.Env != "" {
-				line += " --env " + quote(req.Ref.Env)
-			}
-			lines = append(lines, line)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
+	var lines []string
+	for _, name := range missing {
+		lines = append(lines, startLine(host.RunRef{Op: name, Env: req.Ref.Env}))
 	}
 	where := "in this project"
 	if req.Ref.Env != "" {
