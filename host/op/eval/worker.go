@@ -73,7 +73,7 @@ func startChild(root string, environ []string) (*child, error) {
 	c := &child{cmd: &exec.Cmd{
 		Path:        "/proc/self/exe", // even where the file was replaced since
 		Args:        []string{childName, nonce},
-		Env:         append(environ[:len(environ):len(environ)], childVar+"="+nonce, "GOTRACEBACK=none"),
+		Env:         append(environ[:len(environ):len(environ)], childVar+"="+nonce),
 		Dir:         root,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}}
