@@ -160,7 +160,7 @@ func (rt *Runtime) find(ctx context.Context, ref host.RunRef) (*op.Op, plan, err
 	}
 	steps, err := rt.plan(found.Config)
 	if err != nil {
-		return nil, plan{}, &host.OpRefusal{Reason: err.Error()}
+		return nil, plan{}, &host.OpRefusal{Reason: rt.mask.Text(err.Error())}
 	}
 	return found, steps, nil
 }
