@@ -117,8 +117,10 @@ func (rt *Runtime) newest(identity, named string) (*kept, error) {
 
 // begin makes a new run and starts it. before is the last one of its identity.
 func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, before *kept) (host.OpRun, error) {
-	if req.Ref.ID != "" && req.Mode != host.RunRestart {
-		return nil, rt.over(ctx, before)
+	if req.Ref.ID != "" {
+		if err := rt.mayBeginAgain(ctx, req, id, before); err != nil {
+			return nil, err
+		}
 	}
 	if req.Mode == host.RunResume {
 		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{startLine(req.Ref)}}
@@ -150,6 +152,25 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 		return nil, errors.Join(err, os.RemoveAll(f.dir)) // nothing of it ever ran
 	}
 	return run, nil
+}
+
+// mayBeginAgain refuses to begin anew, from a run that is over, while another one
+// of its identity is open.
+func (rt *Runtime) mayBeginAgain(ctx context.Context, req host.OpRequest, id string, before *kept) error {
+	if before == nil { // removed meanwhile
+		return &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(req.Ref.ID)), Lines: []string{"run list"}}
+	}
+	if req.Mode != host.RunRestart {
+		return rt.over(ctx, before)
+	}
+	open, err := rt.newest(id, "")
+	if err != nil || open == nil || !open.state().Open() || open.ID == before.ID {
+		return err
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("The run %s of %s is over, and another one is open.", before.ID, before.Op),
+		Lines:  []string{"run " + quote(open.Op) + " --run " + open.ID}, Runs: rt.infos(ctx, []*kept{open}),
+	}
 }
 
 // find reads the Op of a line and makes sure that it can be run.
