@@ -90,7 +90,8 @@ type OpRequest struct {
 	// Color says that the reader shows colour.
 	Color bool
 	// Events takes what happens, one event after the other. While it blocks, what
-	// prints is slowed down. Output is valid until it returns.
+	// prints is slowed down, and the run comes to no end; it may call Stop. Output
+	// is valid until it returns.
 	Events func(OpEvent)
 }
 

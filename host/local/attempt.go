@@ -161,6 +161,9 @@ func (l *leg) over(s *step, r *host.StepResult) {
 	if lack := l.log.lack(); lack != "" && r.State == host.StepFailed {
 		r.Warnings = append(r.Warnings, lack)
 	}
+	for i, w := range r.Warnings {
+		r.Warnings[i] = l.rt.mask.Text(w)
+	}
 	l.mu.Lock()
 	s.told = true
 	switch {

@@ -284,7 +284,7 @@ func (rt *Runtime) Signal(ctx context.Context, s host.EventSignal) (host.OpWait,
 	}
 	refusal := &host.OpRefusal{Reason: fmt.Sprintf("%d runs wait for the event %s. Say which one.", len(fit), quote(s.Key))}
 	for _, f := range fit {
-		refusal.Lines = append(refusal.Lines, f.w.Signal+" --run "+f.k.id())
+		refusal.Lines = append(refusal.Lines, f.w.Signal)
 	}
 	return host.OpWait{}, refusal
 }

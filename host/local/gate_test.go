@@ -118,7 +118,7 @@ func TestARejectionCompensates(t *testing.T) {
 	if done.Run.State != host.RunFailed || r.read("log") != "build\nundo\n" || !strings.Contains(done.Failed.Err, "not on a Friday") {
 		t.Errorf("%+v, log %q", done, r.read("log"))
 	}
-	if lines := strings.Join(e.lines(), "\n"); strings.Index(lines, "rejected by") > strings.Index(lines, "notice Compensation") {
+	if lines := strings.Join(e.lines(), "\n"); strings.Index(lines, "rejected by") > strings.Index(lines, "Its compensation begins") {
 		t.Errorf("not in order:\n%s", lines)
 	}
 }
@@ -312,7 +312,7 @@ phases:
 	}
 	pass(time.Hour)
 	event, _ := r.run(on(res))
-	if event.Run.State != host.RunWaiting || event.Run.Waits[0].Kind != host.WaitEvent || event.Run.Waits[0].Signal != "signal 'order 7'" {
+	if event.Run.State != host.RunWaiting || event.Run.Waits[0].Kind != host.WaitEvent || event.Run.Waits[0].Signal != "signal 'order 7' --run "+res.Run.ID {
 		t.Fatalf("%+v", event)
 	}
 	for _, c := range []struct {

@@ -246,3 +246,38 @@ phases:
 		t.Errorf("a completed step is told of again: %q", e.lines())
 	}
 }
+
+// One run that can't be read hides no other, whatever lies there.
+func TestWhatIsNoRunIsToldAsUnreadable(t *testing.T) {
+	r := newRig(t, gated)
+	res := r.waiting("deploy")
+	for id, put := range map[string]func(dir string) error{
+		"aaaaaa": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "run.json"), 0o700) },
+		"bbbbbb": func(dir string) error { return os.Mkdir(dir, 0o700) },
+		"cccccc": func(dir string) error {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				return err
+			}
+			return os.Symlink(r.rt.folder(res.Run.ID).record(), filepath.Join(dir, "run.json"))
+		},
+		"dddddd": func(dir string) error {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, "run.json"), make([]byte, maxRecord+1), 0o600)
+		},
+	} {
+		if err := put(filepath.Join(r.rt.dir, id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs, err := r.rt.Runs(t.Context(), host.RunQuery{})
+	if err != nil || len(runs) != 5 {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	for _, i := range runs {
+		if i.ID != res.Run.ID && (i.State != host.RunUnreadable || i.Problem == "") {
+			t.Errorf("%+v", i)
+		}
+	}
+}

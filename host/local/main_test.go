@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(walkerVar); dir != "" {
 		walkerMain(dir)
 	}
+	if dir := os.Getenv(stubbornVar); dir != "" {
+		stubbornMain(dir)
+	}
 	goleak.VerifyTestMain(m)
 }
 

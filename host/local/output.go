@@ -59,7 +59,7 @@ func (o *stepOutput) Write(p []byte) (int, error) {
 
 // say prints a sentence of ours, on a line of its own.
 func (o *stepOutput) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(o, format+"\n", args...)
+	_, _ = o.Write([]byte(o.leg.rt.mask.Text(fmt.Sprintf(format, args...)) + "\n"))
 }
 
 // give passes on what may be shown.

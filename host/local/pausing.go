@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,9 @@ func (l *leg) pause(s *step) verdict {
 	}
 	r.Duration = time.Since(began)
 	if err != nil {
-		l.spoil(err)
+		if l.stopped() == host.StopNone || !errors.Is(err, context.Canceled) {
+			l.spoil(err)
+		}
 		r.Err = l.rt.mask.Text(err.Error())
 		return l.halt(s, r)
 	}

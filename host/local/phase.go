@@ -120,19 +120,19 @@ func (l *leg) step(s *step) verdict {
 // next one from running. ph is the phase that failed; nil where an earlier leg
 // began.
 func (l *leg) compensate(ph *phase) verdict {
-	if ph != nil {
-		if !l.fail(ph) {
-			return halted
+	text := "%s failed in the step %s. Its compensation begins."
+	if ph == nil {
+		text = "%s failed before, in the step %s. Its compensation goes on."
+		l.result.Failed = &host.StepResult{
+			Step: host.StepInfo{Title: l.history.failing.Title}, State: host.StepFailed, Err: l.history.failing.Error,
 		}
+	} else if !l.fail(ph) {
+		return halted
 	}
 	if len(l.plan.undo) == 0 {
 		return failed
 	}
-	if ph == nil {
-		l.notice("%s failed before (%s: %s). Its compensation goes on.", l.Op, l.history.failing.Title, l.history.failing.Error)
-	} else {
-		l.notice("Compensation of %s:", l.Op)
-	}
+	l.notice(text, l.Op, l.result.Failed.Step.Title)
 	l.tellPlan()
 	for _, undo := range l.plan.undo {
 		if l.phase(undo) == halted {
@@ -144,19 +144,23 @@ func (l *leg) compensate(ph *phase) verdict {
 
 // fail records which step failed first, before anything is undone.
 func (l *leg) fail(ph *phase) bool {
-	for _, s := range ph.steps {
-		if l.ended(s.key) != host.StepFailed {
-			continue
-		}
-		if l.result.Failed == nil { // in an earlier leg
-			l.mu.Lock()
-			end := l.history.steps[s.key].end
-			l.mu.Unlock()
-			l.result.Failed = &host.StepResult{Step: l.info(s), State: host.StepFailed, Err: end.Error, ExitCode: end.ExitCode}
-			return l.append(entry{Kind: entryFailing, Step: s.key, Title: s.title, Error: end.Error}) == nil
-		}
-		break
+	if l.result.Failed == nil {
+		l.result.Failed = l.failedBefore(ph)
 	}
 	f := l.result.Failed
-	return f != nil && l.append(entry{Kind: entryFailing, Title: f.Step.Title, Error: f.Err}) == nil
+	return l.append(entry{Kind: entryFailing, Title: f.Step.Title, Error: f.Err}) == nil
+}
+
+// failedBefore is the step of a phase that failed in an earlier leg, which did not
+// come to the compensation.
+func (l *leg) failedBefore(ph *phase) *host.StepResult {
+	r := &host.StepResult{State: host.StepFailed}
+	for _, s := range ph.steps {
+		if l.ended(s.key) == host.StepFailed {
+			end := l.history.steps[s.key].end
+			r.Step, r.Err, r.ExitCode = l.info(s), end.Error, end.ExitCode
+			break
+		}
+	}
+	return r
 }

@@ -73,7 +73,7 @@ onFailure:
 	same(t, "events", e.lines(), []string{
 		"start echo fine 1/1", "completed echo fine",
 		"start echo why >&2; exit 3 1/1", "failed echo why >&2; exit 3: sh ended with exit code 3",
-		"notice Compensation of failing:",
+		"notice failing failed in the step echo why >&2; exit 3. Its compensation begins.",
 		"start exit 1 1/1", "failed exit 1: sh ended with exit code 1",
 		"start echo undo first 1/1", "completed echo undo first",
 		"skipped echo never", "skipped echo never too", "skipped echo skipped",
@@ -253,7 +253,9 @@ func TestValuesOfTheEnvironmentAreNotToldOrKept(t *testing.T) {
 name: secret
 overview: Uses a token
 phases: [{name: P, steps: [{shell: 'echo s3cr3t-t0ken > /dev/null; exit 1', outcomeAttribute: {name: V}}, {exec: [echo, "a 's3cr3t-t0ken' b"]}]}]
-onFailure: [{name: U, steps: [{shell: 'printf s3cr3t-t0ken', outcomeAttribute: {name: V}}, {sleep: 1ms}]}]
+onFailure:
+  - name: U
+    steps: [{shell: 'printf s3cr3t-t0ken', outcomeAttribute: {name: V}}, {sleep: 1ms}, {kind: activity, fn: compensateApply, args: {target: kubectl, env: s3cr3t-t0ken}}]
 `)
 	r.env = append(r.env, "TOKEN=s3cr3t-t0ken")
 	r.open()
@@ -276,6 +278,14 @@ onFailure: [{name: U, steps: [{shell: 'printf s3cr3t-t0ken', outcomeAttribute: {
 				}
 			}
 		}
+	}
+	last := res.Compensation[len(res.Compensation)-1]
+	if text := strings.Join(append(last.Warnings, last.Tail...), "\n"); !strings.Contains(text, "applied to ${TOKEN} stays") || strings.Contains(text, "s3cr3t") {
+		t.Errorf("told: %s", text)
+	}
+	r.op("name: worse\noverview: x\nphases: [{name: P, steps: [{kind: activity, fn: nativeApply, args: {target: s3cr3t-t0ken, env: x}}]}]\n")
+	if _, _, err := r.start(named("worse")); !isRefusal(err, "${TOKEN}") || strings.Contains(err.Error(), "s3cr3t") {
+		t.Errorf("refused: %v", err)
 	}
 	k, _ := r.rt.load(res.Run.ID)
 	for _, name := range []string{k.folder.record(), k.folder.journal()} {

@@ -1,10 +1,12 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,9 +107,7 @@ func (rt *Runtime) load(id string) (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := k.read(live); err != nil {
-		return nil, err
-	}
+	k.read(live)
 	if !live && k.problem == "" && k.history.status == nil {
 		// Somebody may have taken it up between the two looks.
 		if k.live, err = flock.Held(k.lockFile()); err != nil {
@@ -119,7 +119,7 @@ func (rt *Runtime) load(id string) (*kept, error) {
 
 // read reads what is kept. What is damaged is set aside, unless a process lives
 // that may know better.
-func (k *kept) read(live bool) error {
+func (k *kept) read(live bool) {
 	k.live, k.problem = live, ""
 	k.record = record{ID: k.id()}
 	r, err := k.readRecord()
@@ -130,7 +130,6 @@ func (k *kept) read(live bool) error {
 	var damage *damageError
 	switch {
 	case err == nil:
-		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		k.problem = k.missing()
 	case errors.As(err, &damage):
@@ -138,12 +137,9 @@ func (k *kept) read(live bool) error {
 		if !damage.newer && !live {
 			k.problem += asideOf(damage.path)
 		}
-	case errors.Is(err, fs.ErrPermission):
+	default: // one run that can't be read hides no other
 		k.problem = err.Error()
-	default:
-		return err
 	}
-	return nil
 }
 
 // asideOf sets a damaged file aside, and says where it is.
@@ -183,30 +179,47 @@ func (k *kept) state() host.RunState {
 }
 
 // all loads the project's runs, the newest first.
-func (rt *Runtime) all() ([]*kept, error) {
+func (rt *Runtime) all() (runs []*kept, err error) {
+	err = rt.each(func(k *kept) bool {
+		runs = append(runs, k)
+		return true
+	})
+	return runs, err
+}
+
+// each loads the project's runs, the newest first, until yield returns false. What
+// was asked is written once, so the time of its file is that of the run.
+func (rt *Runtime) each(yield func(*kept) bool) error {
 	entries, err := os.ReadDir(rt.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the runs of this project: %w", err)
+		return fmt.Errorf("reading the runs of this project: %w", err)
 	}
-	var runs []*kept
+	began := make(map[string]time.Time, len(entries))
 	for _, e := range entries {
 		if !e.IsDir() || !validID(e.Name()) {
 			continue
 		}
-		k, err := rt.load(e.Name())
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		began[e.Name()] = time.Time{}
+		if st, err := os.Lstat(rt.folder(e.Name()).record()); err == nil {
+			began[e.Name()] = st.ModTime()
 		}
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, k)
 	}
-	slices.SortStableFunc(runs, func(a, b *kept) int { return b.Created.Compare(a.Created) })
-	return runs, nil
+	for _, id := range slices.SortedFunc(maps.Keys(began), func(a, b string) int {
+		return cmp.Or(began[b].Compare(began[a]), cmp.Compare(a, b))
+	}) {
+		k, err := rt.load(id)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		case err != nil:
+			return err
+		case !yield(k):
+			return nil
+		}
+	}
+	return nil
 }
 
 // fits says whether a run may be the one that a line means.

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
-	"github.com/chant-acp/chant-acp/host/pause"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/flock"
@@ -26,7 +24,7 @@ const (
 	// identityWait bounds the wait for another line that begins the same run.
 	identityWait = 10 * time.Second
 	// runWait is longer than somebody who looks whether a run lives holds its lock.
-	runWait = 300 * time.Millisecond
+	runWait = time.Second
 )
 
 // StartOp implements host.Runtime.
@@ -117,11 +115,13 @@ func (rt *Runtime) newest(identity, named string) (*kept, error) {
 
 // begin makes a new run and starts it. before is the last one of its identity.
 func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, before *kept) (host.OpRun, error) {
-	if req.Ref.ID != "" && req.Mode != host.RunRestart {
-		return nil, rt.over(ctx, before)
+	if req.Ref.ID != "" {
+		if err := rt.mayBeginAgain(ctx, req, id, before); err != nil {
+			return nil, err
+		}
 	}
 	if req.Mode == host.RunResume {
-		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{"run " + quote(req.Ref.Op)}}
+		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{startLine(req.Ref)}}
 	}
 	tree := rt.lookAtTree(ctx)
 	found, steps, err := rt.find(ctx, req.Ref)
@@ -152,6 +152,25 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	return run, nil
 }
 
+// mayBeginAgain refuses to begin anew, from a run that is over, while another one
+// of its identity is open.
+func (rt *Runtime) mayBeginAgain(ctx context.Context, req host.OpRequest, id string, before *kept) error {
+	if before == nil { // removed meanwhile
+		return &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(req.Ref.ID)), Lines: []string{"run list"}}
+	}
+	if req.Mode != host.RunRestart {
+		return rt.over(ctx, before)
+	}
+	open, err := rt.newest(id, "")
+	if err != nil || open == nil || !open.state().Open() || open.ID == before.ID {
+		return err
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("The run %s of %s is over, and another one is open.", before.ID, before.Op),
+		Lines:  []string{"run " + quote(open.Op) + " --run " + open.ID}, Runs: rt.infos(ctx, []*kept{open}),
+	}
+}
+
 // find reads the Op of a line and makes sure that it can be run.
 func (rt *Runtime) find(ctx context.Context, ref host.RunRef) (*op.Op, plan, error) {
 	found, err := rt.o.Find(ctx, ref.Op, variables(ref.Env, ref.Params))
@@ -160,9 +179,21 @@ func (rt *Runtime) find(ctx context.Context, ref host.RunRef) (*op.Op, plan, err
 	}
 	steps, err := rt.plan(found.Config)
 	if err != nil {
-		return nil, plan{}, &host.OpRefusal{Reason: err.Error()}
+		return nil, plan{}, &host.OpRefusal{Reason: rt.mask.Text(err.Error())}
 	}
 	return found, steps, nil
+}
+
+// startLine is the line that begins a run.
+func startLine(ref host.RunRef) string {
+	line := "run " + quote(ref.Op)
+	if ref.Env != "" {
+		line += " --env " + quote(ref.Env)
+	}
+	for _, name := range slices.Sorted(maps.Keys(ref.Params)) {
+		line += " --param " + quote(name+"="+ref.Params[name])
+	}
+	return line
 }
 
 // checkDepends refuses an Op before those that it depends on.
@@ -170,26 +201,19 @@ func (rt *Runtime) checkDepends(o *op.Op, req host.OpRequest) error {
 	if req.NoDepends || len(o.Config.Depends) == 0 {
 		return nil
 	}
-	runs, err := rt.all()
-	if err != nil {
+	missing := slices.Clone(o.Config.Depends)
+	err := rt.each(func(k *kept) bool {
+		if k.Env == req.Ref.Env && slices.Contains(missing, k.Op) && k.state() == host.RunCompleted {
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == k.Op })
+		}
+		return len(missing) > 0
+	})
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	var missing, lines []string
-	for _, name := range o.Config.Depends {
-		done := slices.ContainsFunc(runs, func(k *kept) bool {
-			return k.Op == name && k.Env == req.Ref.Env && k.state() == host.RunCompleted
-		})
-		if !done {
-			missing = append(missing, name)
-			line := "run " + quote(name)
-			if req.Ref.Env != "" {
-				line += " --env " + quote(req.Ref.Env)
-			}
-			lines = append(lines, line)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
+	var lines []string
+	for _, name := range missing {
+		lines = append(lines, startLine(host.RunRef{Op: name, Env: req.Ref.Env}))
 	}
 	where := "in this project"
 	if req.Ref.Env != "" {
@@ -199,69 +223,6 @@ func (rt *Runtime) checkDepends(o *op.Op, req host.OpRequest) error {
 		Reason: fmt.Sprintf("%s depends on %s, which never completed %s. Run what is missing, or add --no-depends.", o.Name(), strings.Join(missing, ", "), where),
 		Lines:  lines,
 	}
-}
-
-// firstLeg begins a journal.
-func firstLeg(p plan, by host.Actor) entry {
-	return entry{Kind: entryLeg, Leg: 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: p.count()}
-}
-
-// create makes the folder of a run, with the beginning of its journal: beside its
-// place first, so that a run that is seen is whole.
-func (rt *Runtime) create(r *record, identity string, begun entry) (folder, error) {
-	for {
-		r.ID = newID()
-		if _, err := os.Lstat(rt.folder(r.ID).dir); errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	r.Context = &contextRecord{r.Context.Child(r.ID, r.Op)}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return folder{}, fmt.Errorf("writing down a run: %w", err)
-	}
-	begun.Time = r.Created
-	line, err := json.Marshal(begun)
-	if err != nil {
-		return folder{}, fmt.Errorf("writing down a run: %w", err)
-	}
-	made := folder{filepath.Join(rt.dir, "."+r.ID+".new")}
-	err = os.Mkdir(made.dir, 0o700)
-	for _, write := range []func() error{
-		func() error { return durable.Write(made.record(), text) },
-		func() error { return durable.Write(made.journal(), append(line, '\n')) },
-		func() error { return durable.Write(filepath.Join(rt.dir, ".open", identity), []byte(r.ID+"\n")) },
-		func() error { return os.Rename(made.dir, rt.folder(r.ID).dir) },
-		func() error { return durable.SyncDir(rt.dir) },
-	} {
-		if err == nil {
-			err = write()
-		}
-	}
-	if err != nil {
-		_ = os.RemoveAll(made.dir)
-		return folder{}, fmt.Errorf("writing down a run: %w", err)
-	}
-	return rt.folder(r.ID), nil
-}
-
-// context is what the run's own context is a child of: what the process that asked
-// was given. That it can't be read is no reason to run nothing.
-func (rt *Runtime) context(user map[string]string) (*contextRecord, error) {
-	c := new(pause.Context)
-	for _, entry := range rt.o.Env {
-		if text, ok := strings.CutPrefix(entry, pause.ContextVar+"="); ok {
-			if given, err := pause.ParseContext([]byte(text)); err == nil {
-				c = given
-			}
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(user)) {
-		if err := c.Set(key, user[key]); err != nil {
-			return nil, &host.OpRefusal{Reason: err.Error()}
-		}
-	}
-	return &contextRecord{c}, nil
 }
 
 // restart gives up the run that is there.
@@ -354,75 +315,4 @@ func (rt *Runtime) take(ctx context.Context, req host.OpRequest, l *leg) (host.O
 	}
 	go l.run()
 	return l, nil
-}
-
-// CancelRun implements host.Runtime.
-func (rt *Runtime) CancelRun(ctx context.Context, ref host.RunRef, by host.Actor) (host.RunInfo, error) {
-	k, err := rt.resolve(ctx, ref)
-	if err != nil {
-		return host.RunInfo{}, err
-	}
-	if !k.state().Open() {
-		return host.RunInfo{}, rt.over(ctx, k)
-	}
-	if k.live {
-		if err := rt.askForEnd(ctx, k, by); err != nil {
-			return host.RunInfo{}, err
-		}
-	} else if err := rt.end(ctx, k, "", by); err != nil {
-		return host.RunInfo{}, err
-	}
-	return rt.RunInfo(ctx, host.RunRef{ID: k.id()})
-}
-
-// end records the end of a run that is at rest.
-func (rt *Runtime) end(ctx context.Context, k *kept, why string, by host.Actor) error {
-	lock, err := flock.Take(ctx, k.lockFile(), runWait)
-	if errors.Is(err, flock.ErrHeld) {
-		return &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op), Lines: []string{"run cancel --run " + k.id()}}
-	}
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	h, err := readJournal(k.journal())
-	if err != nil {
-		return err
-	}
-	if h.status != nil && !host.RunState(h.status.State).Open() {
-		return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
-	}
-	j, err := openJournal(k.journal(), rt.o.Now)
-	if err != nil {
-		return err
-	}
-	defer j.close()
-	if err := j.append(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps}); err != nil {
-		return err
-	}
-	return j.append(entry{Kind: entryStatus, State: string(host.RunCancelled), Error: why})
-}
-
-// askForEnd leaves a note for the process that runs it, and waits for the end.
-func (rt *Runtime) askForEnd(ctx context.Context, k *kept, by host.Actor) error {
-	text, err := json.Marshal(map[string]any{"user": osUser(), "client": by.Client, "at": rt.o.Now().UTC()})
-	if err == nil {
-		err = durable.Write(k.cancel(), text)
-	}
-	if err != nil {
-		return fmt.Errorf("asking for the end of the run %s: %w", k.id(), err)
-	}
-	again := time.NewTicker(cancelPoll)
-	defer again.Stop()
-	for {
-		live, err := flock.Held(k.lockFile())
-		if err != nil || !live {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the run %s was asked to end and has not yet: %w", k.id(), context.Cause(ctx))
-		case <-again.C:
-		}
-	}
 }

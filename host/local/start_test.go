@@ -34,7 +34,7 @@ func TestOneOfManyBegins(t *testing.T) {
 				mu.Lock()
 				runs = append(runs, run)
 				mu.Unlock()
-			case !isRefusal(err, "running"):
+			case !isRefusal(err, "running") && !isRefusal(err, "is beginning this very run"):
 				t.Error(err)
 			}
 		})
@@ -201,5 +201,25 @@ func TestRunsOfAnotherProjectAreNotSeen(t *testing.T) {
 	r.open()
 	if runs, err := r.rt.Runs(t.Context(), host.RunQuery{}); len(runs) != 1 || err != nil {
 		t.Errorf("through a link: %+v, %v", runs, err)
+	}
+}
+
+func TestARunThatIsOverIsBegunAnewOnlyAlone(t *testing.T) {
+	r := newRig(t, gated)
+	first := r.waiting("deploy")
+	if _, err := r.rt.CancelRun(t.Context(), host.RunRef{ID: first.Run.ID}, host.Actor{}); err != nil {
+		t.Fatal(err)
+	}
+	again := on(first)
+	again.Mode = host.RunRestart
+	second, _ := r.run(again)
+	if second.Run.ID == first.Run.ID || second.Run.State != host.RunWaiting {
+		t.Fatalf("%+v", second)
+	}
+	if _, _, err := r.start(again); !isRefusal(err, "run deploy --run "+second.Run.ID) {
+		t.Errorf("while another one is open: %v", err)
+	}
+	if open, err := r.rt.Runs(t.Context(), host.RunQuery{Open: true}); err != nil || len(open) != 1 {
+		t.Errorf("%+v, %v", open, err)
 	}
 }

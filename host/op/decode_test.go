@@ -147,6 +147,15 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+func TestNumbers(t *testing.T) {
+	for in, want := range map[string]string{"1": "1", "1.0": "1", "0.50": "0.5", "1e2": "100", "1e21": "1e+21", "-3": "-3", "12345678901234567890": "12345678901234567890"} {
+		c := mustDecode(t, "a.op.json", `{"name":"a","phases":[{"name":"p","steps":[{"kind":"activity","fn":"f","args":{"x":`+in+`}}]}]}`)
+		if got := string(c.Phases[0].Steps[0].Args); got != `{"x":`+want+`}` {
+			t.Errorf("%s: got %s", in, got)
+		}
+	}
+}
+
 func TestDigest(t *testing.T) {
 	a := mustDecode(t, "a.op.json", `{"name":"a","phases":[{"name":"p","steps":[{"kind":"activity","fn":"f","args":{"x":1,"y":2}}]}]}`)
 	b := mustDecode(t, "b.op.yaml", "phases: [{steps: [{args: {y: 2, x: 1}, fn: f, kind: activity}], name: p}]\nname: a\n")
@@ -216,6 +225,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"cut off", "{\"name\":§", "not valid JSON"},
 		{"two values", "{} §{}", "not valid JSON"},
 		{"twice", "{\"name\": \"a\",\n §\"name\": \"b\", \"phases\": [{\"name\":\"p\",\"steps\":[{\"sleep\":\"1s\"}]}]}", "stands twice"},
+		{"infinite", "{\"name\": \"a\", \"phases\": [{\"name\":\"p\",\"steps\":[{\"kind\":\"activity\",\"fn\":\"f\",\"args\":{\"x\":§1e999}}]}]}", "too large"},
 		{"number for text", "{\"name\": §7, \"phases\": [{\"name\":\"p\",\"steps\":[{\"sleep\":\"1s\"}]}]}", "must be text, and is a number"},
 		{"deep", "{\"name\": \"ä\", \"x\":" + strings.Repeat("[", 101) + strings.Repeat("]", 101) + "}", "nested more than 100"},
 		{"not UTF-8", "{\"name\": \"§\xff\"}", "not UTF-8"},

@@ -34,11 +34,15 @@ type Files struct {
 // user could have put there; it follows no links. At most [MaxEntries] are
 // looked at. An error means that the root itself cannot be searched.
 func FindFiles(ctx context.Context, root *os.Root) (*Files, error) {
+	return findFiles(ctx, root, MaxEntries)
+}
+
+func findFiles(ctx context.Context, root *os.Root, most int) (*Files, error) {
 	info, err := root.Stat(".")
 	if err != nil {
 		return nil, fmt.Errorf("the project's folder cannot be searched for Ops: %w", err)
 	}
-	s := search{ctx: ctx, root: root, start: info, left: MaxEntries, found: &Files{}}
+	s := search{ctx: ctx, root: root, start: info, most: most, left: most, found: &Files{}}
 	exclude := s.ignoreFile("", ".git/info/exclude")
 	if err := s.folder("", []gitignore.Patterns{exclude}); err != nil && !errors.Is(err, errFull) {
 		return nil, err
@@ -52,6 +56,7 @@ type search struct {
 	ctx   context.Context
 	root  *os.Root
 	start fs.FileInfo
+	most  int
 	left  int
 	found *Files
 }
@@ -77,7 +82,7 @@ func (s *search) folder(dir string, ignored []gitignore.Patterns) error {
 	}
 	for _, e := range entries {
 		if s.left--; s.left < 0 {
-			s.found.Incomplete = fmt.Errorf("the project holds more than %d files and folders, the most that are searched for Ops; what git ignores does not count", MaxEntries)
+			s.found.Incomplete = fmt.Errorf("the project holds more than %d files and folders, the most that are searched for Ops; what git ignores does not count", s.most)
 			return errFull
 		}
 		if err := s.entry(path.Join(dir, e.Name()), e, ignored); err != nil {

@@ -10,8 +10,9 @@ import (
 // what last says of the last run of a name, which may be nil or "". What could
 // not be read comes after them.
 func (s *Set) List(last func(name string) string) string {
-	var b strings.Builder
+	var blocks []string
 	for _, o := range s.Ops {
+		var b strings.Builder
 		fmt.Fprintf(&b, "%s  (%s)\n", o.Name(), o.File)
 		o.Config.describe(&b)
 		if same := s.Named(o.Name()); len(same) > 1 {
@@ -19,18 +20,27 @@ func (s *Set) List(last func(name string) string) string {
 		} else if last != nil {
 			field(&b, "last run", last(o.Name()))
 		}
-		b.WriteByte('\n')
+		blocks = append(blocks, b.String())
 	}
-	if len(s.Ops) == 0 && len(s.Failed) == 0 {
-		fmt.Fprintf(&b, "There are no Ops below %s. One is a file whose name ends in %s, %s or %s.\n", s.Root, TypeScript, YAML, JSON)
+	if bad := s.problems(); bad != "" {
+		blocks = append(blocks, bad)
 	}
+	if blocks == nil {
+		return fmt.Sprintf("There are no Ops below %s. One is a file whose name ends in %s, %s or %s.\n", s.Root, TypeScript, YAML, JSON)
+	}
+	return strings.Join(blocks, "\n")
+}
+
+// problems is what could not be read, "" where all was.
+func (s *Set) problems() string {
+	var b strings.Builder
 	for _, f := range s.Failed {
 		fmt.Fprintf(&b, "%v\n", f)
 	}
 	if s.Incomplete != nil {
 		fmt.Fprintf(&b, "Not all was searched: %v\n", s.Incomplete)
 	}
-	return strings.TrimSuffix(b.String(), "\n") + "\n"
+	return b.String()
 }
 
 func count(n int) string {

@@ -92,7 +92,10 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	case bool:
 		n.kind, n.text = boolean, fmt.Sprint(t)
 	case json.Number:
-		n.kind, n.text = number, t.String()
+		n.kind = number
+		if n.text, err = asJavaScript(t); err != nil {
+			p.found = append(p.found, Finding{At: n.at, Message: fmt.Sprintf("the number %s cannot be used here: %v", t, err)})
+		}
 	case string:
 		n.kind, n.text = text, t
 	case json.Delim:
@@ -101,8 +104,22 @@ func (p *jsonParser) value(depth int) (*node, error) {
 		} else {
 			err = p.object(n, depth)
 		}
+		return n, err
 	}
-	return n, err
+	return n, nil
+}
+
+// asJavaScript writes a number as JSON.stringify does: 1.0 is 1.
+func asJavaScript(n json.Number) (string, error) {
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return n.String(), nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return "0", errors.New("it is too large")
+	}
+	text, err := json.Marshal(f)
+	return string(text), err
 }
 
 func (p *jsonParser) list(n *node, depth int) error {

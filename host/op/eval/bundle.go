@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -51,7 +52,7 @@ func (b *bundler) bundle(file string) (string, []op.Finding) {
 		Outdir:              "/",
 		LogLevel:            api.LogLevelSilent,
 		LogLimit:            20,
-		Plugins:             []api.Plugin{{Name: "chant", Setup: b.setup}},
+		Plugins:             []api.Plugin{{Name: "chant", Setup: func(build api.PluginBuild) { b.setup(file, build) }}},
 	})
 	if len(result.Errors) > 0 {
 		return "", findings(file, result.Errors)
@@ -82,16 +83,17 @@ func findings(file string, messages []api.Message) []op.Finding {
 	return found
 }
 
-func (b *bundler) setup(build api.PluginBuild) {
+// setup makes esbuild ask us for everything. file is the Op's.
+func (b *bundler) setup(file string, build api.PluginBuild) {
 	build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 		switch {
 		case a.Kind == api.ResolveEntryPoint:
-			return api.OnResolveResult{Path: a.Path, Namespace: ours}, nil
+			return api.OnResolveResult{Path: file, Namespace: ours}, nil
 		case strings.HasPrefix(a.Path, "@intentius/"):
 			return api.OnResolveResult{Path: a.Path, Namespace: chant}, nil
 		}
-		file, err := b.resolve(a.Importer, a.Path)
-		return api.OnResolveResult{Path: file, Namespace: ours}, err
+		found, err := b.resolve(a.Importer, a.Path)
+		return api.OnResolveResult{Path: found, Namespace: ours}, err
 	})
 	build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: chant}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		text := "module.exports = __chant_module(" + strconv.Quote(a.Path) + ")"
@@ -165,6 +167,9 @@ func candidates(target string) []string {
 // below the root.
 func (b *bundler) inside(name string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(b.root.Name(), filepath.FromSlash(name)))
+	if errors.Is(err, syscall.ENOTDIR) {
+		return "", fs.ErrNotExist
+	}
 	if err != nil {
 		return "", err
 	}

@@ -102,6 +102,7 @@ func environment() []string {
 // limitMemory bounds the address space. The Go runtime reserves much of it that
 // it never uses, so the bound is on what comes on top.
 func limitMemory() error {
+	debug.SetTraceback("none") // of running out of it
 	debug.SetMemoryLimit(maxGrowth / 2)
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

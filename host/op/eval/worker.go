@@ -32,6 +32,7 @@ type child struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr head
+	late   bool // it was killed because it did not answer
 }
 
 // evaluate returns the answer for a file. An error means that evaluating is not
@@ -73,7 +74,7 @@ func startChild(root string, environ []string) (*child, error) {
 	c := &child{cmd: &exec.Cmd{
 		Path:        "/proc/self/exe", // even where the file was replaced since
 		Args:        []string{childName, nonce},
-		Env:         append(environ[:len(environ):len(environ)], childVar+"="+nonce, "GOTRACEBACK=none"),
+		Env:         append(environ[:len(environ):len(environ)], childVar+"="+nonce),
 		Dir:         root,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}}
@@ -114,6 +115,7 @@ func (c *child) ask(ctx context.Context, file string) (answer, error) {
 		return a, err
 	case <-ctx.Done():
 	case <-timer.C:
+		c.late = true
 	}
 	c.kill() // which ends the goroutine
 	<-done
@@ -130,7 +132,7 @@ func (c *child) end() string {
 	early.Stop()
 	var exit *exec.ExitError
 	switch text := c.stderr.String(); {
-	case errors.As(err, &exit) && exit.ExitCode() == exitOvertime, exit != nil && exit.ExitCode() < 0:
+	case c.late, errors.As(err, &exit) && exit.ExitCode() == exitOvertime:
 		return tooLong
 	case strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory"):
 		return fmt.Sprintf("evaluating it uses more than %d MiB of memory", maxGrowth>>20)

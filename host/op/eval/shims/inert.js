@@ -33,8 +33,9 @@ function inert(name) {
 // a module that it did not bundle.
 function moduleOf(pkg, known) {
   const unknown = new Proxy(Object.create(null), {
-    get(_, key) { return typeof key === "symbol" || key === "__esModule" ? undefined : inert(`${key} of ${pkg}`); },
+    get(_, key) { return typeof key === "symbol" ? undefined : inert(`${key} of ${pkg}`); },
     has() { return true; },
   });
-  return Object.assign(Object.create(unknown), known);
+  // A default import is a name of the module, too, and not the module.
+  return Object.defineProperty(Object.assign(Object.create(unknown), known), "__esModule", { value: true });
 }

@@ -1,0 +1,74 @@
+package eval
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chant-acp/chant-acp/host/op"
+)
+
+func TestFrames(t *testing.T) {
+	var b bytes.Buffer
+	sent := []answer{
+		{Config: []byte(`{"a":"\u003c"}`), Inputs: map[string]string{"x": "y"}, Absent: []string{"z"}},
+		{Findings: []op.Finding{{File: "f", At: op.Position{Line: 1, Column: 2}, Message: "m"}}, Volatile: true},
+		{},
+	}
+	for _, a := range sent {
+		if err := writeFrame(&b, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range sent {
+		var got answer
+		if err := readFrame(&b, &got); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	}
+	var got answer
+	if err := readFrame(&b, &got); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+	if err := writeFrame(io.Discard, make([]byte, maxFrame)); err == nil {
+		t.Error("a message that is too large is written")
+	}
+}
+
+func TestBadFrames(t *testing.T) {
+	for _, in := range []string{"\x00", "\x00\x00\x00\x02{", "\x00\x00\x00\x01{", "\xff\xff\xff\xff", "\x00\x00\x00\x00", "\x00\x00\x00\x02[]"} {
+		var a answer
+		if err := readFrame(bytes.NewReader([]byte(in)), &a); err == nil || err == io.EOF {
+			t.Errorf("%q: error %v", in, err)
+		}
+	}
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x02{}"))
+	f.Add([]byte("\x00\x00\x00\x15{\"config\":{},\"x\":null}"))
+	f.Add([]byte("\x7f\xff\xff\xff{}"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var a answer
+		if readFrame(bytes.NewReader(in), &a) != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := writeFrame(&b, a); err != nil {
+			t.Fatal(err)
+		}
+		var again answer
+		if err := readFrame(&b, &again); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(a, again); d != "" {
+			t.Error(d)
+		}
+	})
+}
