@@ -160,10 +160,10 @@ func sentence(s string) string {
 	}
 	r, n := utf8.DecodeRuneInString(s)
 	s = strings.ToUpper(string(r)) + s[n:]
-	if !strings.HasSuffix(s, ".") {
-		s += "."
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, ":") { // or what follows belongs to it
+		return s
 	}
-	return s
+	return s + "."
 }
 
 // span is a duration as a person says it: three digits and a unit.

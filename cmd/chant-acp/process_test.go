@@ -103,7 +103,13 @@ func (m *message) UnmarshalJSON(raw []byte) error {
 // descriptors 3 and up.
 func serveIn(t *testing.T, dir string, files ...*os.File) *served {
 	t.Helper()
-	s := &served{t: t, cmd: program(t), ended: make(chan error, 1)}
+	return serveBy(t, program(t), dir, files...)
+}
+
+// serveBy is serveIn with a command of its own.
+func serveBy(t *testing.T, cmd *exec.Cmd, dir string, files ...*os.File) *served {
+	t.Helper()
+	s := &served{t: t, cmd: cmd, ended: make(chan error, 1)}
 	agentIn, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

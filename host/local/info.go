@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,8 +51,8 @@ func (rt *Runtime) lookUp(ctx context.Context, ref host.RunRef) (*kept, error) {
 	if err == nil || ref.ID != "" || !errors.As(err, &refusal) {
 		return k, err
 	}
-	if len(refusal.Runs) > 0 {
-		return nil, err
+	if slices.ContainsFunc(refusal.Runs, func(i host.RunInfo) bool { return ref.Op == "" || i.Op == ref.Op }) {
+		return nil, err // an open one of another Op is not in the way
 	}
 	listErr := rt.each(func(last *kept) bool {
 		if k == nil && last.fits(ref) {
