@@ -75,16 +75,32 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
 			t.say(fmt.Sprintf("\nAnother command changed things while the gate %s waited for an answer, so it is asked for again.\n\n", code(w.Name)))
 			continue
 		}
-		decided, err := r.rt.Decide(t.context(), host.GateAnswer{Request: w.RequestID, Approve: a.allow, Actor: t.actor()})
-		var refusal *host.OpRefusal
-		if err != nil && !(errors.As(err, &refusal) && (decided.State == host.WaitApproved || decided.State == host.WaitRejected)) {
-			place.release(false)
+		decided, err := r.record(host.GateAnswer{Request: w.RequestID, Approve: a.allow, Actor: t.actor()}, true)
+		if err != nil {
 			call.fail("the answer was not taken")
 			return r.stillWaits(run, w, "the answer was not taken: "+oneLine(err.Error())), false
 		}
 		r.settle(call, w, decided) // by somebody else, where he was first
 		return end{}, true
 	}
+}
+
+// record decides a gate in the place, and gives the place up where that fails.
+// With others, the answer of somebody who was first will do.
+func (r *opTurn) record(answer host.GateAnswer, others bool) (w host.OpWait, err error) {
+	taken := false
+	defer func() {
+		if !taken {
+			r.turn.conn.agent.place.release(false)
+		}
+	}()
+	w, err = r.rt.Decide(r.turn.context(), answer)
+	var refusal *host.OpRefusal
+	if others && errors.As(err, &refusal) && (w.State == host.WaitApproved || w.State == host.WaitRejected) {
+		err = nil
+	}
+	taken = err == nil
+	return w, err
 }
 
 // gateCall announces the tool call that a gate is asked about with.

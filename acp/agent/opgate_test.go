@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -264,5 +265,21 @@ func TestAnswersInOtherModes(t *testing.T) {
 	w := dialOps(t, setup{origin: agent.OriginMCP, options: agent.Options{Gates: "durable"}})
 	if o := w.ended(w.permitting(w.newSession(), "req_r_gated", "allow_once")); o.String() != "refusal/refused" {
 		t.Errorf("over MCP: %v", o)
+	}
+}
+
+// An answer that could not be kept decides nothing.
+func TestAnswerThatIsNotTaken(t *testing.T) {
+	w := dialOps(t, asking)
+	s := w.newSession()
+	w.host.ops.decideErr = errors.New("the disk is full")
+	id := w.begin(s, "run gated")
+	w.send(answerLine(w.asked(), gateAllowed))
+	w.said(s, "the answer was not taken: the disk is full")
+	if o := w.ended(id); o.String() != "end_turn/waiting" || w.host.ops.state("gated") != host.RunWaiting {
+		t.Errorf("%v, the run is %s", o, w.host.ops.state("gated"))
+	}
+	if o, _ := w.prompt(s, "run good"); o.String() != "end_turn/completed" {
+		t.Errorf("afterwards: %v", o)
 	}
 }

@@ -89,9 +89,8 @@ func (r *opTurn) decide(answer host.GateAnswer) end {
 		t.conn.agent.place.release(false)
 		return r.of(t.stoppedBeforeStart(r.inv.Line))
 	}
-	w, err := r.rt.Decide(t.context(), answer)
+	w, err := r.record(answer, false)
 	if err != nil {
-		t.conn.agent.place.release(false)
 		return r.of(t.undone(err))
 	}
 	r.mark, r.id = r.markOfRun(w.RunID), w.RunID

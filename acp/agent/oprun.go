@@ -123,6 +123,7 @@ func (r *opTurn) leg(req host.OpRequest) (host.OpResult, error) {
 		return host.OpResult{}, err
 	}
 	r.view = newOpView(r)
+	defer r.view.closed.Store(true) // after a panic, too, nothing more is told
 	req.Actor, req.Color, req.Events = t.actor(), t.terminal, r.view.take
 	run, err := r.rt.StartOp(t.context(), req)
 	if err != nil {

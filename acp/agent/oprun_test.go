@@ -360,3 +360,25 @@ func TestWhoMayDecide(t *testing.T) {
 		}
 	}
 }
+
+// A fault of the runtime fails the turn, and holds up nobody.
+func TestFaultyRuntime(t *testing.T) {
+	h := newStub(t)
+	h.ops = newStubOps(map[string]func(*stubLeg) host.RunState{"good": opScripts["good"], "gated": gated})
+	w := dial(t, setup{host: h})
+	s := w.newSession()
+	w.prompt(s, "run gated")
+	h.ops.panics = "StartOp"
+	for _, line := range []string{"run good", "approve gated ship", "reject gated ship"} {
+		if line != "run good" {
+			h.ops.panics = "Decide"
+		}
+		if o, log := w.prompt(s, line); o.String() != "end_turn/failed" || !strings.Contains(log.text(), "failed inside the agent") {
+			t.Errorf("%s: %v, %q", line, o, log.text())
+		}
+	}
+	h.ops.panics = ""
+	if o, _ := w.prompt(s, "run good"); o.String() != "end_turn/completed" {
+		t.Errorf("afterwards: %v", o)
+	}
+}

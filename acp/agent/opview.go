@@ -3,7 +3,7 @@ package agent
 import (
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host"
@@ -25,9 +25,7 @@ type opView struct {
 	// runs, or of all steps of a parallel phase. nil while nothing is shown.
 	text    *toolCall
 	running int // steps under way
-
-	mu     sync.Mutex
-	closed bool
+	closed  atomic.Bool
 }
 
 func newOpView(r *opTurn) *opView {
@@ -36,9 +34,7 @@ func newOpView(r *opTurn) *opView {
 
 // take takes one event. The runtime calls it for one after the other.
 func (v *opView) take(e host.OpEvent) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed || v.turn.isOver() { // the agent left without waiting for the run
+	if v.closed.Load() || v.turn.isOver() { // the agent left without waiting for the run
 		return
 	}
 	switch e := e.(type) {
@@ -59,11 +55,9 @@ func (v *opView) take(e host.OpEvent) {
 	}
 }
 
-// close ends what is still open: nothing of it is told any more.
+// close ends what is still open, once all events were taken.
 func (v *opView) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.closed = true
+	v.closed.Store(true)
 	v.endText()
 	for _, s := range v.steps {
 		if s.shaper != nil {

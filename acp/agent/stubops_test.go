@@ -17,6 +17,7 @@ type stubOps struct {
 	scripts map[string]func(*stubLeg) host.RunState
 	// decideErr, where set, is what Decide says.
 	decideErr error
+	panics    string // the method that does
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced whenever something is decided
@@ -42,6 +43,7 @@ type stubLeg struct {
 }
 
 func (o *stubOps) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun, error) {
+	o.fault("StartOp")
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	name := req.Ref.Op
@@ -75,6 +77,12 @@ func (o *stubOps) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun, 
 		l.result.Run, l.result.Duration = *run, time.Second
 	}()
 	return l, nil
+}
+
+func (o *stubOps) fault(method string) {
+	if o.panics == method {
+		panic("a fault of the runtime")
+	}
 }
 
 func (l *stubLeg) ID() string          { return l.run.ID }
@@ -158,6 +166,7 @@ func (o *stubOps) find(fits func(host.OpWait) bool) (*host.RunInfo, *host.OpWait
 }
 
 func (o *stubOps) Decide(_ context.Context, d host.GateAnswer) (host.OpWait, error) {
+	o.fault("Decide")
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.decideErr != nil {
