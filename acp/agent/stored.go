@@ -111,7 +111,7 @@ func storeError(id string, err error) error {
 	case errors.Is(err, ErrUnknownSession):
 		e = acp.Errorf(acp.CodeResourceNotFound, "session %q is not known here: start one with session/new", id)
 	case errors.Is(err, ErrNewerSession):
-		e = acp.Errorf(codeNewer, "this session was written by a newer chant-acp: update this one to open it")
+		e = acp.Errorf(codeNewer, "this session was written by a newer chant-acp, and this one can't open it (%w)", err)
 	default:
 		e = acp.Errorf(codeUnreadable, "what is kept of this session can't be read (%w); its file was left as it is", err)
 	}

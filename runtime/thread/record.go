@@ -1,7 +1,6 @@
 package thread
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -190,8 +189,7 @@ func (s *Store) summary(id string) (Record, string, error) {
 		return Record{}, "", err
 	}
 	defer func() { _ = l.f.Close() }()
-	r, err = l.record()
-	return r, "", err
+	return l.made, "", nil
 }
 
 // folder is a directory as two are compared: cleaned, and without symlinks as
@@ -231,8 +229,6 @@ const (
 	format  = "chant-acp/thread"
 	version = 1
 	logExt  = ".jsonl"
-
-	headerStart = `{"format":"` + format + `","version":`
 )
 
 func headerLine(r Record) ([]byte, error) {
@@ -246,16 +242,6 @@ func headerLine(r Record) ([]byte, error) {
 		return nil, fmt.Errorf("the folder's name has %d bytes", len(r.Cwd))
 	}
 	return append(line, '\n'), nil
-}
-
-// tornHeader says whether this, all of a file, may be the start of a header
-// that a crash cut.
-func tornHeader(raw []byte) bool {
-	raw = bytes.TrimRight(raw, "\x00")
-	if len(raw) < len(headerStart) {
-		return bytes.HasPrefix([]byte(headerStart), raw)
-	}
-	return bytes.HasPrefix(raw, []byte(headerStart))
 }
 
 // touch sets a thread's time of change, by which sessions are listed.

@@ -114,18 +114,20 @@ func (s *Store) createLog(r Record) error {
 	return err
 }
 
-// Get implements agent.Store.
-func (s *Store) Get(_ context.Context, id string) (Record, error) {
+// Get implements agent.Store. It looks the thread over from its beginning to its
+// end, so that a damaged one is not resumed.
+func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	l, err := s.borrow(id)
 	if err != nil {
 		return Record{}, err
 	}
 	defer s.release(l)
+	if err := l.verify(ctx); err != nil {
+		return Record{}, err
+	}
 	r, _, err := s.readRecord(id)
 	if errors.Is(err, errNoRecord) {
-		if r, err = l.record(); err != nil {
-			return Record{}, err
-		}
+		r, err = l.made, nil
 	}
 	if err != nil {
 		return Record{}, err
