@@ -119,18 +119,52 @@ const tempExt = ".tmp"
 
 func (s *Store) marker(key, id string) string { return filepath.Join(s.folders, key, id) }
 
-// mark says that a session belongs to a folder.
+// indexed says whether there is an index of folders that can be used.
+func (s *Store) indexed() bool {
+	st, err := os.Lstat(s.folders)
+	return err == nil && st.IsDir() && ours(st)
+}
+
+// errBadIndex says that something else stands in the place of a part of the index.
+var errBadIndex = errors.New("it is not a folder")
+
+// mark says that a session belongs to a folder. The index holds nothing that the
+// sessions do not say too, so a damaged one is made anew.
 func (s *Store) mark(key, id string) error {
+	if !s.indexed() {
+		return nil // and it could not be made: listing looks at all sessions
+	}
+	err := s.tryMark(key, id)
+	if errors.Is(err, errBadIndex) {
+		if err = os.RemoveAll(s.folders); err == nil {
+			err = s.index()
+		}
+		if err == nil {
+			err = s.tryMark(key, id)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("in the index of folders, %s, which may be removed: %w", s.folders, err)
+	}
+	return nil
+}
+
+func (s *Store) tryMark(key, id string) error {
 	dir := filepath.Join(s.folders, key)
 	for tries := 1; ; tries++ {
 		if err := os.Mkdir(dir, 0o700); err == nil {
 			s.sync.mark(s.folders)
 		} else if !errors.Is(err, fs.ErrExist) {
 			return err
+		} else if st, err := os.Lstat(dir); err == nil && !st.IsDir() {
+			return errBadIndex
 		}
-		f, err := os.OpenFile(s.marker(key, id), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+		f, err := os.OpenFile(s.marker(key, id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrNotExist) && tries < 10 {
 			continue // the folder's last session was just removed, and the folder with it
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return nil // only the name counts
 		}
 		if err != nil {
 			return err
@@ -169,6 +203,11 @@ func (s *Store) index() error {
 			return fmt.Errorf("listing sessions by folder: %w", err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, id), nil, 0o600); err != nil {
+			return fmt.Errorf("listing sessions by folder: %w", err)
+		}
+	}
+	if st, err := os.Lstat(s.folders); err == nil && !st.IsDir() {
+		if err := os.Remove(s.folders); err != nil {
 			return fmt.Errorf("listing sessions by folder: %w", err)
 		}
 	}

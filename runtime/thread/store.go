@@ -183,6 +183,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	release, err := s.lock(ctx, id, s.lockWait)
+	if errors.Is(err, errNoLock) && os.Remove(s.lockPath(id)) == nil { // nobody can hold it
+		release, err = s.lock(ctx, id, s.lockWait)
+	}
 	if err != nil {
 		return fmt.Errorf("removing the session %s: %w", id, err)
 	}
@@ -213,7 +216,7 @@ func (s *Store) removeRest(id string) {
 		_ = os.Remove(filepath.Join(s.folders, folder)) // fails while there are others
 	}
 	_ = os.Remove(s.recordPath(id))
-	_ = os.Remove(filepath.Join(s.locks, id))
+	_ = os.Remove(s.lockPath(id))
 }
 
 // prepare makes the folders, or says what is in their place.
@@ -229,12 +232,10 @@ func (s *Store) prepare() error {
 			return err
 		}
 	}
-	if _, err := os.Lstat(s.folders); errors.Is(err, fs.ErrNotExist) {
-		if err := s.index(); err != nil {
-			return err
-		}
+	if !s.indexed() {
+		_ = s.index() // without one, listing by folder looks at all sessions
 	}
-	return stateroot.Make(s.folders)
+	return nil
 }
 
 // look checks that the folder of sessions is this user's and no link, as prepare
