@@ -129,6 +129,8 @@ func (r *replayer) render(e Event) {
 		r.result(e)
 	case EventEnd:
 		r.end(e)
+	case EventGap:
+		r.say("\nSome of what happened here was not kept.\n\n")
 	}
 }
 
@@ -179,7 +181,7 @@ func (r *replayer) output(e Event) {
 	case !e.Terminal:
 		r.fence.read(e.Text)
 		r.say(e.Text)
-	case r.terminal:
+	case r.terminal && r.open[e.CallID] != nil: // a gap may have taken it
 		r.s.notify(r.b, terminalOutput(e.CallID, e.Text))
 	default:
 		if r.shaper == nil {
@@ -300,8 +302,12 @@ func (r *replayer) end(e Event) {
 		}
 		r.s.notify(r.b, u)
 	}
-	if e.End != nil && e.End.State == stateInterrupted && e.Client == "" {
-		r.say("\nThis turn was interrupted: the agent ended before it did.\n")
+	switch {
+	case e.End == nil || e.Client != "":
+	case e.End.State == stateInterrupted:
+		r.say("\nThis turn was interrupted: the agent ended before it did, or could not keep more of it.\n")
+	case e.End.State == stateUnknown:
+		r.say("\nHow this turn ended was not kept.\n")
 	}
 }
 
@@ -348,6 +354,12 @@ func (s *session) torn(p *past) []Event {
 				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
 				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
 			})
+		case e.Kind == EventGap: // which may have taken the ends of those before it
+			for i := range ends {
+				if ends[i].Turn != e.Turn {
+					ends[i].End.Reason, ends[i].End.State = acp.StopEndTurn, stateUnknown
+				}
+			}
 		case at < 0:
 		case e.Kind == EventEnd:
 			ends = slices.Delete(ends, at, at+1)

@@ -91,11 +91,23 @@ func (c *conn) restore(id, cwd string) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if live := c.sessions[id]; live != nil {
+		live.moveTo(rec.Cwd)
 		return live, nil
 	}
 	s := restored(c, rec)
 	c.sessions[id] = s
 	return s, nil
+}
+
+// follow goes where the session was opened since, when its directory is gone.
+func (s *session) follow() {
+	store := s.conn.agent.o.Store
+	if store == nil || checkDir(s.dir) == nil {
+		return
+	}
+	if rec, err := store.Get(context.Background(), s.id); err == nil && checkDir(rec.Cwd) == nil {
+		s.moveTo(rec.Cwd)
+	}
 }
 
 // sameDir compares directories after symlinks.
@@ -140,6 +152,7 @@ func (c *conn) load(s *session, r *acp.Request, terminal bool) {
 		r.Fail(storeError(s.id, err))
 		return
 	}
+	s.bar(&s.keeping.unread, nil)
 	b := c.Batch()
 	s.replay(b, p, terminal)
 	s.opened(b, r)

@@ -24,6 +24,9 @@ const (
 	stateInterrupted = "interrupted"
 )
 
+// stateUnknown is that of a past turn whose end was not kept.
+const stateUnknown = "not kept"
+
 // errStopped is the cause of a turn's context.
 var errStopped = errors.New("the turn was stopped")
 
@@ -84,12 +87,9 @@ type turn struct {
 	tail   *acp.Batch // what is sent together with the response
 	kept   []Event    // what is kept before the next thing is sent
 	wanted bool       // somebody wants to know of the turn
-	told   []Event    // all of it, then
-	// toldOutput is how much output there was, in bytes: told is bounded.
-	toldOutput int
-	said       bool       // text was sent: the next paragraph starts a new line
-	call       *execution // the program of the turn, once it has one
-	next       func() end // what is left to do after prepare
+	said   bool       // text was sent: the next paragraph starts a new line
+	call   *execution // the program of the turn, once it has one
+	next   func() end // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
 	loaded chan struct{}
 	// release, where set, lets other processes run turns of the thread.
@@ -103,7 +103,10 @@ type turn struct {
 	program host.Run                // while one runs
 	open    *execution              // whose tool call is announced and has no end yet
 	over    bool                    // it is answered: nothing more is sent
-	after   []func()                // what waits for that
+	told    []Event                 // all of it, where it is wanted
+	// toldOutput is how much output there was, in bytes: told is bounded.
+	toldOutput int
+	after      []func() // what waits for that
 }
 
 // newTurn is called on the reading goroutine.
@@ -214,7 +217,13 @@ func (t *turn) giveUp() {
 	if !gaveUp {
 		return
 	}
-	_ = t.session.write([]Event{{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}})
+	over := Event{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}
+	_ = t.session.write([]Event{over})
+	if told := t.takeTold(); len(told) > 0 {
+		t.session.mu.Lock()
+		t.session.untold = append(t.session.untold, append(told, over))
+		t.session.mu.Unlock()
+	}
 	for _, f := range after {
 		f()
 	}
@@ -259,7 +268,7 @@ func (t *turn) begin() bool {
 		return false
 	}
 	t.finish(e)
-	if len(t.told) > 0 {
+	if t.wanted {
 		t.conn.aside(t.session.tell)
 	}
 	return true
@@ -483,8 +492,8 @@ func (t *turn) answer(e end) (after []func()) {
 	if e.line != "" {
 		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.clientName})
 	}
-	if len(t.told) > 0 {
-		s.untold = append(s.untold, t.told)
+	if told := t.takeTold(); len(told) > 0 {
+		s.untold = append(s.untold, told)
 	}
 	if text := s.lossText(); text != "" {
 		s.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(text)})

@@ -43,6 +43,7 @@ const (
 	EventEnd    = agent.EventEnd
 	EventCode   = agent.EventCode
 	EventUsed   = agent.EventUsed
+	EventGap    = agent.EventGap
 )
 
 // Limits of what is kept.

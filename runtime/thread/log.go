@@ -30,7 +30,7 @@ type logFile struct {
 	events int64  // where the first event starts
 
 	mu   sync.Mutex
-	size int64 // the end of the last whole line, when it was last looked for; all before was looked at
+	size int64  // the end of the last whole line, when it was last looked for; all before was looked at
 	buf  []byte // whole lines on their way into the file
 }
 
