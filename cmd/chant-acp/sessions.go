@@ -39,12 +39,20 @@ type kept struct {
 	logs string // the folder of the logs of commands
 }
 
+// checkState says what is wrong with a state folder that was asked for. Another
+// in its place would not be what was asked for.
+func checkState() error {
+	if dir := os.Getenv("CHANT_ACP_STATE"); dir != "" && !filepath.IsAbs(dir) {
+		return fmt.Errorf("CHANT_ACP_STATE is %q: give the state folder as an absolute path", dir)
+	}
+	return nil
+}
+
 // withKept gives do the store, closes it, and makes errors those of a command
 // that failed.
 func withKept(do func(kept) error) error {
-	if dir := os.Getenv("CHANT_ACP_STATE"); dir != "" && !filepath.IsAbs(dir) {
-		// serve goes on with the default; what removes sessions must not guess.
-		return &exitError{exitUsage, fmt.Errorf("CHANT_ACP_STATE is %q: give the state folder as an absolute path", dir)}
+	if err := checkState(); err != nil {
+		return &exitError{exitUsage, err}
 	}
 	root := stateroot.Dir(os.Getenv)
 	k := kept{thread.New(root), filepath.Join(root, "logs")}
