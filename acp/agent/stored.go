@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -100,9 +101,10 @@ func (c *conn) restore(id, cwd string) (*session, error) {
 }
 
 // follow goes where the session was opened since, when its directory is gone.
+// Of each prompt it asks one thing of the system, and no more.
 func (s *session) follow() {
 	store := s.conn.agent.o.Store
-	if store == nil || checkDir(s.dir) == nil {
+	if store == nil || syscall.Access(s.dir, 1 /* X_OK */) == nil {
 		return
 	}
 	if rec, err := store.Get(context.Background(), s.id); err == nil && checkDir(rec.Cwd) == nil {

@@ -53,7 +53,7 @@ func (l *logFile) mend(ctx context.Context) error {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
 	defer unlock(l.f)
-	_, err := l.settle()
+	err := l.settle()
 	return err
 }
 

@@ -162,8 +162,7 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
 	defer unlock(l.f)
-	before, err := l.settle()
-	if err != nil {
+	if err := l.settle(); err != nil {
 		return err
 	}
 	room := l.store.max - l.size
@@ -173,14 +172,23 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 	if int64(len(l.buf)) > room {
 		return fmt.Errorf("%w: %s has %d bytes; start a new session to go on with a kept one", ErrFull, l.path, l.size)
 	}
+	if time.Since(last).Abs() <= touchFrom {
+		return l.write(l.buf) // which sets the thread's time of change to now
+	}
+	return l.writeAs(last)
+}
+
+// writeAs is write for events of another time than now: the thread's time of
+// change becomes theirs, unless it was later.
+func (l *logFile) writeAs(last time.Time) error {
+	st, err := l.f.Stat()
+	if err != nil {
+		return fmt.Errorf("writing to the session %s: %w", l.id, err)
+	}
 	if err := l.write(l.buf); err != nil {
 		return err
 	}
-	// The write has set the thread's time of change to now, which most often is
-	// the event's time too.
-	if t := latest(before, last); time.Since(t).Abs() > touchFrom {
-		_ = touch(l.path, t)
-	}
+	_ = touch(l.path, latest(st.ModTime(), last))
 	return nil
 }
 
@@ -217,32 +225,44 @@ func (l *logFile) encode(events []Event) (last time.Time, onlyOutput bool, err e
 }
 
 // settle finds the end of the last whole line and cuts off what a crash left
-// after it. The lock on the file is held. It returns when the thread changed last.
-func (l *logFile) settle() (time.Time, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(l.f.Fd()), &st); err != nil {
-		return time.Time{}, fmt.Errorf("writing to the session %s: %w", l.id, err)
+// after it. The lock on the file is held.
+func (l *logFile) settle() error {
+	size, links, err := l.stat()
+	switch {
+	case err != nil:
+		return fmt.Errorf("writing to the session %s: %w", l.id, err)
+	case links == 0:
+		return fmt.Errorf("%w: %s was removed", agent.ErrUnknownSession, l.id)
+	case size == l.size:
+		return nil
 	}
-	if st.Nlink == 0 {
-		return time.Time{}, fmt.Errorf("%w: %s was removed", agent.ErrUnknownSession, l.id)
-	}
-	changed := time.Unix(st.Mtim.Unix())
-	if st.Size == l.size {
-		return changed, nil
-	}
-	end, err := l.wholeEnd(st.Size)
+	end, err := l.wholeEnd(size)
 	if err == nil {
 		err = l.skim(end)
 	}
 	if err != nil {
-		return changed, err
+		return err
 	}
-	if end < st.Size {
+	if end < size {
 		if err := l.f.Truncate(end); err != nil {
-			return changed, fmt.Errorf("cutting off what a crash left in %s: %w", l.path, err)
+			return fmt.Errorf("cutting off what a crash left in %s: %w", l.path, err)
 		}
 	}
-	return changed, nil
+	return nil
+}
+
+// stat does not ask for the times: a kernel that was asked gives the next write
+// a time of its own, instead of that of the tick, and writes the inode for it.
+func (l *logFile) stat() (size int64, links uint32, err error) {
+	fd := int(l.f.Fd())
+	var sx unix.Statx_t
+	const mask = unix.STATX_SIZE | unix.STATX_NLINK
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, &sx) == nil && sx.Mask&mask == mask {
+		return int64(sx.Size), sx.Nlink, nil
+	}
+	var st unix.Stat_t // an old kernel, or a sandbox that does not know the call
+	err = unix.Fstat(fd, &st)
+	return st.Size, uint32(st.Nlink), err
 }
 
 // write appends whole lines in one write. What a full disk cut is taken back.
