@@ -218,6 +218,9 @@ func newIdle(after time.Duration) idle {
 
 // heard notes a message of the client, and whether it cancels or prompts.
 func (i *idle) heard(cancel, prompt bool) {
+	if i.after <= 0 {
+		return
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.cancelled = (i.cancelled || cancel) && !prompt

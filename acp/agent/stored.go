@@ -100,15 +100,17 @@ func (c *conn) restore(id, cwd string) (*session, error) {
 	return s, nil
 }
 
-// follow goes where the session was opened since, when its directory is gone.
-// Of each prompt it asks one thing of the system, and no more.
+// follow looks at the allow-list anew, and goes where the session was opened
+// since, when its directory is gone.
 func (s *session) follow() {
+	allow := s.refresh()
 	store := s.conn.agent.o.Store
-	if store == nil || syscall.Access(s.dir, 1 /* X_OK */) == nil {
+	if store == nil || allow.ManifestDir == s.dir || syscall.Access(s.dir, 1 /* X_OK */) == nil {
 		return
 	}
 	if rec, err := store.Get(context.Background(), s.id); err == nil && checkDir(rec.Cwd) == nil {
 		s.moveTo(rec.Cwd)
+		s.refresh()
 	}
 }
 

@@ -86,6 +86,7 @@ type turn struct {
 
 	tail   *acp.Batch // what is sent together with the response
 	kept   []Event    // what is kept before the next thing is sent
+	looked bool       // the allow-list was looked at just now
 	wanted bool       // somebody wants to know of the turn
 	said   bool       // text was sent: the next paragraph starts a new line
 	call   *execution // the program of the turn, once it has one
@@ -263,7 +264,9 @@ func (t *turn) begin() bool {
 	if t.conn.Pending() || t.loading() {
 		return false
 	}
+	t.looked = true
 	e := t.guarded(t.prepare)
+	t.looked = false
 	if t.next != nil {
 		return false
 	}
@@ -340,7 +343,7 @@ func (t *turn) prepare() end {
 	if t.stopReason() != host.StopNone {
 		return t.stoppedBeforeStart("")
 	}
-	allow := t.session.refresh()
+	allow := t.allowList()
 	t.greet(allow)
 	root := t.session.host.Dir()
 	inv, err := t.parse(allow, root)
@@ -354,6 +357,16 @@ func (t *turn) prepare() end {
 		return t.builtin(allow, inv)
 	}
 	return t.later(inv, func() end { return t.command(inv) })
+}
+
+// allowList is what may run now.
+func (t *turn) allowList() host.AllowList {
+	if !t.looked {
+		return t.session.refresh()
+	}
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.session.allow
 }
 
 // parse reads the prompt as a command that runs in dir.
