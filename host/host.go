@@ -31,6 +31,9 @@ type AllowList struct {
 	Registry *command.Registry
 	// Environments of the manifest, in its order.
 	Environments []command.Environment
+	// ManifestDir is the folder of the manifest, which was there a moment ago; ""
+	// for none.
+	ManifestDir string
 	// Problem says why the manifest is not in use; nil when all is well or
 	// there is none. The built-in commands work all the same.
 	Problem error

@@ -167,25 +167,41 @@ func (c *conn) leave() error {
 	}()
 	late := time.NewTimer(turnsBudget)
 	defer late.Stop()
+	var told <-chan struct{}
 	select {
 	case <-ended:
 	case <-late.C:
-		c.giveUp()
+		told = c.giveUp()
 	}
 	_ = c.Drain(ctx) // a client that does not read misses the rest
+	if told != nil {
+		select {
+		case <-told:
+		case <-ctx.Done():
+		}
+	}
 	err := c.Err()
 	_ = c.Close() // the connection is over either way
 	return err
 }
 
-// giveUp answers the turns that have not ended.
-func (c *conn) giveUp() {
+// giveUp answers the turns that have not ended, and tells of them, which may
+// take until told is closed.
+func (c *conn) giveUp() (told <-chan struct{}) {
 	c.mu.Lock()
 	open := slices.Collect(maps.Keys(c.open))
 	c.mu.Unlock()
 	for _, t := range open {
 		t.giveUp()
 	}
+	done := make(chan struct{})
+	go func() { // ends with TurnEnded; only a slow disk outlives leave
+		defer close(done)
+		for _, t := range open {
+			t.session.tell()
+		}
+	}()
+	return done
 }
 
 // idle is the exit after a cancel that nobody follows up on.
@@ -206,6 +222,9 @@ func newIdle(after time.Duration) idle {
 
 // heard notes a message of the client, and whether it cancels or prompts.
 func (i *idle) heard(cancel, prompt bool) {
+	if i.after <= 0 {
+		return
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.cancelled = (i.cancelled || cancel) && !prompt

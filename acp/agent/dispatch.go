@@ -99,7 +99,7 @@ func (c *conn) newSession(r *acp.Request) error {
 	s := newSession(c, "sess_"+id.String(), filepath.Clean(req.Cwd))
 	if store := c.agent.o.Store; store != nil {
 		if err := store.Create(context.Background(), s.record()); err != nil {
-			s.notKept(err)
+			s.notMade(err)
 		}
 	}
 	c.mu.Lock()
@@ -189,6 +189,7 @@ func (c *conn) prompt(r *acp.Request) error {
 	if err != nil {
 		return err
 	}
+	s.follow()
 	t := newTurn(s, r, req.Prompt)
 	t.meta = req.Meta
 	if !s.open(t) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,9 @@ func (t *turn) keep(e Event) {
 
 // note remembers an event for TurnEnded.
 func (t *turn) note(e Event) {
-	if !t.wanted {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.wanted || t.over {
 		return
 	}
 	if e.Kind == EventOutput {
@@ -53,26 +56,9 @@ func (t *turn) write() {
 	}
 }
 
-// write appends events. That they can't be kept does not end a turn; the client
-// is told once; the error is for who has to know at once.
-func (s *session) write(events []Event) error {
-	store := s.conn.agent.o.Store
-	if store == nil {
-		return nil
-	}
-	durable := slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventCode || e.Kind == EventUsed })
-	err := store.Append(context.Background(), s.id, durable, events...)
-	if err != nil {
-		s.notKept(err)
-		s.codesNotKept(events)
-	}
-	return err
-}
-
-// codesNotKept marks the codes that no other process can come to know.
+// codesNotKept marks the codes that no other process can come to know; the
+// caller holds the session's lock.
 func (s *session) codesNotKept(events []Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, e := range events {
 		if e.Code == nil {
 			continue
@@ -95,13 +81,13 @@ func (t *turn) use(code string) error {
 	return t.session.write([]Event{e})
 }
 
-// notKept notes why the thread is not kept, the first reason counting.
-func (s *session) notKept(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lost == nil {
-		s.lost = err
-	}
+// takeTold is what TurnEnded is to hear of the turn.
+func (t *turn) takeTold() []Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	told := t.told
+	t.told = nil
+	return told
 }
 
 // tell passes the turns that ended on to who wants to know, in their order.
@@ -119,16 +105,6 @@ func (s *session) tell() {
 		s.mu.Unlock()
 		s.conn.agent.o.TurnEnded(r, turn)
 	}
-}
-
-// lossText is what the client is told, once, of a thread that is not kept; the
-// caller holds the session's lock.
-func (s *session) lossText() string {
-	if s.lost == nil || s.toldLoss {
-		return ""
-	}
-	s.toldLoss = true
-	return "\nThis thread is not being kept, and can't be opened again later: " + sentence(s.lost.Error()) + "\n"
 }
 
 // promptEvent is what is kept of the prompt.
@@ -167,6 +143,7 @@ func (t *turn) later(inv *command.Invocation, next func() end) end {
 		release, err := store.Lock(t.context(), t.session.id)
 		if err == nil {
 			t.release = release
+			t.session.bar(&t.session.keeping.unlocked, nil)
 		}
 		var held *SessionHeldError
 		switch {
@@ -177,7 +154,7 @@ func (t *turn) later(inv *command.Invocation, next func() end) end {
 		case errors.As(err, &held):
 			return t.refuse(fmt.Errorf("nothing was run: process %d runs a command in this thread. Wait for it to end, or start a new thread", held.PID))
 		case err != nil:
-			t.session.notKept(err)
+			t.session.bar(&t.session.keeping.unlocked, err)
 		}
 		return next()
 	})
@@ -207,8 +184,8 @@ func (s *session) catchUp(ctx context.Context) {
 		}
 		return nil
 	})
-	if err != nil && ctx.Err() == nil {
-		s.notKept(err)
+	if err == nil || ctx.Err() == nil {
+		s.bar(&s.keeping.unread, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,11 +241,12 @@ func (s *session) update() {
 	s.mu.Lock()
 	r := s.record()
 	s.mu.Unlock()
-	if kept, err := store.Get(context.Background(), s.id); err == nil && kept.Title != "" {
-		r.Title = kept.Title // another process may have run the first command
+	if kept, err := store.Get(context.Background(), s.id); err == nil {
+		r.Cwd = kept.Cwd                      // another process may have found the folder elsewhere,
+		r.Title = cmp.Or(kept.Title, r.Title) // or run the first command
 	}
 	if err := store.Update(context.Background(), r); err != nil {
-		s.notKept(err)
+		s.missed(err)
 	}
 }
 

@@ -130,6 +130,8 @@ func (r *replayer) render(e Event) {
 		r.result(e)
 	case EventEnd:
 		r.end(e)
+	case EventGap:
+		r.say("\nSome of what happened here was not kept.\n\n")
 	}
 }
 
@@ -190,7 +192,7 @@ func (r *replayer) output(e Event) {
 	case !e.Terminal:
 		r.fence.read(e.Text)
 		r.say(e.Text)
-	case r.terminal:
+	case r.terminal && r.open[e.CallID] != nil: // a gap may have taken it
 		r.s.notify(r.b, terminalOutput(e.CallID, e.Text))
 	default:
 		if r.shaper == nil {
@@ -274,7 +276,11 @@ func (r *replayer) end(e Event) {
 		}
 		r.s.notify(r.b, u)
 	}
-	if e.End != nil && e.End.State == stateInterrupted && e.Client == "" {
-		r.say("\nThis turn was interrupted: the agent ended before it did.\n")
+	switch {
+	case e.End == nil || e.Client != "":
+	case e.End.State == stateInterrupted:
+		r.say("\nThis turn was interrupted: the agent ended before it did, or could not keep more of it.\n")
+	case e.End.State == stateUnknown:
+		r.say("\nHow this turn ended was not kept.\n")
 	}
 }

@@ -27,8 +27,6 @@ const noEnvironment = "none"
 type session struct {
 	conn *conn
 	id   string
-	dir  string
-	host host.Host
 	// after is how many turns its connection had before: later ones of this
 	// session are its own.
 	after uint64
@@ -43,24 +41,24 @@ type session struct {
 	// telling is held while TurnEnded is called: it hears of turns in order.
 	telling sync.Mutex
 
-	mu      sync.Mutex
-	untold  [][]Event // turns that TurnEnded has not heard of
-	turn    *turn
-	env     string // "" for none
-	output  string
-	title   string
-	created time.Time
-	told    string // the manifest's problem as it was last told
-	allow   host.AllowList
-	shown   int // version of the allow-list that the client was told of by a turn
-	listed  int // version of the allow-list that the options were last told of
-	history []entry
-	pending map[string]pendingConfirm
-	// position is how far what other processes did is known; lost says why the
-	// thread is not kept.
-	position int64
-	lost     error
-	toldLoss bool
+	mu sync.Mutex
+	// dir and host change with no turn open, on the reading goroutine.
+	dir      string
+	host     host.Host
+	untold   [][]Event // turns that TurnEnded has not heard of
+	turn     *turn
+	env      string // "" for none
+	output   string
+	title    string
+	created  time.Time
+	told     string // the manifest's problem as it was last told
+	allow    host.AllowList
+	shown    int // version of the allow-list that the client was told of by a turn
+	listed   int // version of the allow-list that the options were last told of
+	history  []entry
+	pending  map[string]pendingConfirm
+	position int64 // how far what other processes did is known
+	keeping  keeping
 	guesses  int // wrong codes since the last one given out
 }
 
@@ -104,7 +102,10 @@ func (s *session) name(e end) bool {
 // refresh looks at the allow-list anew and returns it. An environment that is
 // no longer declared is no longer the session's.
 func (s *session) refresh() host.AllowList {
-	allow := s.host.AllowList()
+	s.mu.Lock()
+	h := s.host
+	s.mu.Unlock()
+	allow := h.AllowList()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allow = allow
@@ -112,6 +113,19 @@ func (s *session) refresh() host.AllowList {
 		s.env = ""
 	}
 	return allow
+}
+
+// moveTo makes dir the session's directory, unless a turn runs in the one it
+// has. The client is told its commands anew.
+func (s *session) moveTo(dir string) {
+	h := s.conn.agent.host(dir)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil || s.dir == dir {
+		return
+	}
+	s.dir, s.host = dir, h
+	s.shown, s.listed, s.told = 0, 0, ""
 }
 
 // open makes t the session's turn, unless one is open.

@@ -76,6 +76,7 @@ const (
 	EventEnd    EventKind = "end"    // the turn ended: End
 	EventCode   EventKind = "code"   // a command waits for a code: Code
 	EventUsed   EventKind = "used"   // a code was used or became void: Text is the code
+	EventGap    EventKind = "gap"    // what happened before this, and after the event before it, was not kept
 )
 
 // Event is one thing that happened in a session, told neutrally: how a client

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -91,11 +92,26 @@ func (c *conn) restore(id, cwd string) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if live := c.sessions[id]; live != nil {
+		live.moveTo(rec.Cwd)
 		return live, nil
 	}
 	s := restored(c, rec)
 	c.sessions[id] = s
 	return s, nil
+}
+
+// follow looks at the allow-list anew, and goes where the session was opened
+// since, when its directory is gone.
+func (s *session) follow() {
+	allow := s.refresh()
+	store := s.conn.agent.o.Store
+	if store == nil || allow.ManifestDir == s.dir || syscall.Access(s.dir, 1 /* X_OK */) == nil {
+		return
+	}
+	if rec, err := store.Get(context.Background(), s.id); err == nil && checkDir(rec.Cwd) == nil {
+		s.moveTo(rec.Cwd)
+		s.refresh()
+	}
 }
 
 // sameDir compares directories after symlinks.
@@ -111,7 +127,7 @@ func storeError(id string, err error) error {
 	case errors.Is(err, ErrUnknownSession):
 		e = acp.Errorf(acp.CodeResourceNotFound, "session %q is not known here: start one with session/new", id)
 	case errors.Is(err, ErrNewerSession):
-		e = acp.Errorf(codeNewer, "this session was written by a newer chant-acp: update this one to open it")
+		e = acp.Errorf(codeNewer, "this session was written by a newer chant-acp, and this one can't open it (%w)", err)
 	default:
 		e = acp.Errorf(codeUnreadable, "what is kept of this session can't be read (%w); its file was left as it is", err)
 	}
@@ -140,6 +156,7 @@ func (c *conn) load(s *session, r *acp.Request, terminal bool) {
 		r.Fail(storeError(s.id, err))
 		return
 	}
+	s.bar(&s.keeping.unread, nil)
 	b := c.Batch()
 	s.replay(b, p, terminal)
 	s.opened(b, r)

@@ -296,6 +296,9 @@ func TestOpeningErrors(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"sess_garbage": "garbage\nmore\n",
+		"sess_empty":   "",
+		"sess_cut":     string(raw[:20]),
+		"sess_long":    string(raw) + strings.Repeat("x", 2<<20) + "\n",
 		"sess_middle":  string(raw) + "garbage\n" + string(raw[strings.Index(string(raw), "\n")+1:]),
 		"sess_newer":   `{"format":"chant-acp/thread","version":99,"x":1}` + "\n",
 	} {
@@ -313,19 +316,27 @@ func TestOpeningErrors(t *testing.T) {
 		{id, t.TempDir(), 1001},
 		{id, "relative", -32602},
 		{"sess_garbage", h.root, 1002},
+		{"sess_empty", h.root, 1002},
+		{"sess_cut", h.root, 1002},
+		{"sess_long", h.root, 1002},
 		{"sess_middle", h.root, 1002},
 		{"sess_newer", h.root, 1003},
 	} {
-		again := process(t, root, h, setup{})
-		e := again.fault(again.request("session/load", acp.LoadSessionRequest{SessionID: test.id, Cwd: test.cwd, McpServers: []acp.McpServer{}}))
-		if int64(e.Code) != test.code {
-			t.Errorf("%s in %s: %v, want %d", test.id, test.cwd, e, test.code)
-		}
-		if test.code != -32602 && e.Data["sessionId"] != test.id {
-			t.Errorf("%s: data %v", test.id, e.Data)
-		}
-		if text := strings.ToLower(e.Message); test.code > 0 && (strings.Contains(text, "not found") || strings.Contains(text, "unknown session") || strings.Contains(text, "no such")) {
-			t.Errorf("%s: %q makes a client start afresh", test.id, e.Message)
+		for _, method := range []string{"session/load", "session/resume"} {
+			again := process(t, root, h, setup{})
+			e := again.fault(again.request(method, acp.LoadSessionRequest{SessionID: test.id, Cwd: test.cwd, McpServers: []acp.McpServer{}}))
+			if int64(e.Code) != test.code {
+				t.Errorf("%s of %s in %s: %v, want %d", method, test.id, test.cwd, e, test.code)
+			}
+			if test.code != -32602 && e.Data["sessionId"] != test.id {
+				t.Errorf("%s: data %v", test.id, e.Data)
+			}
+			if test.code > 1001 && !strings.Contains(e.Message, file(test.id)) {
+				t.Errorf("%s: %q does not name the file", test.id, e.Message)
+			}
+			if text := strings.ToLower(e.Message); test.code > 0 && (strings.Contains(text, "not found") || strings.Contains(text, "unknown session") || strings.Contains(text, "no such")) {
+				t.Errorf("%s: %q makes a client start afresh", test.id, e.Message)
+			}
 		}
 	}
 }

@@ -51,6 +51,12 @@ func (s *session) torn(p *past) []Event {
 				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
 				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
 			})
+		case e.Kind == EventGap: // which may have taken the ends of those before it
+			for i := range ends {
+				if ends[i].Turn != e.Turn {
+					ends[i].End.Reason, ends[i].End.State = acp.StopEndTurn, stateUnknown
+				}
+			}
 		case at < 0:
 		case e.Kind == EventEnd:
 			ends = slices.Delete(ends, at, at+1)

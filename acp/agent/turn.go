@@ -24,6 +24,9 @@ const (
 	stateInterrupted = "interrupted"
 )
 
+// stateUnknown is that of a past turn whose end was not kept.
+const stateUnknown = "not kept"
+
 // errStopped is the cause of a turn's context.
 var errStopped = errors.New("the turn was stopped")
 
@@ -55,12 +58,10 @@ type turn struct {
 
 	tail   *acp.Batch // what is sent together with the response
 	kept   []Event    // what is kept before the next thing is sent
+	looked bool       // the allow-list was looked at just now
 	wanted bool       // somebody wants to know of the turn
-	told   []Event    // all of it, then
-	// toldOutput is how much output there was, in bytes: told is bounded.
-	toldOutput int
-	said       bool       // text was sent: the next paragraph starts a new line
-	next       func() end // what is left to do after prepare
+	said   bool       // text was sent: the next paragraph starts a new line
+	next   func() end // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
 	loaded chan struct{}
 	// release, where set, lets other processes run turns of the thread.
@@ -74,7 +75,10 @@ type turn struct {
 	program program                 // while one runs
 	open    []*toolCall             // those that are announced and have no end yet
 	over    bool                    // it is answered: nothing more is sent
-	after   []func()                // what waits for that
+	told    []Event                 // all of it, where it is wanted
+	// toldOutput is how much output there was, in bytes: told is bounded.
+	toldOutput int
+	after      []func() // what waits for that
 }
 
 // newTurn is called on the reading goroutine.
@@ -98,12 +102,14 @@ func (t *turn) begin() bool {
 	if t.conn.Pending() || t.loading() {
 		return false
 	}
+	t.looked = true
 	e := t.guarded(t.prepare)
+	t.looked = false
 	if t.next != nil {
 		return false
 	}
 	t.finish(e)
-	if len(t.told) > 0 {
+	if t.wanted {
 		t.conn.aside(t.session.tell)
 	}
 	return true
@@ -173,7 +179,7 @@ func (t *turn) prepare() end {
 	if t.stopReason() != host.StopNone {
 		return t.stoppedBeforeStart("")
 	}
-	allow := t.session.refresh()
+	allow := t.allowList()
 	t.greet(allow)
 	if p, ok := permissionOf(t.meta); ok {
 		return t.permit(p)
@@ -190,6 +196,16 @@ func (t *turn) prepare() end {
 		return t.builtin(allow, inv)
 	}
 	return t.later(inv, func() end { return t.command(inv) })
+}
+
+// allowList is what may run now.
+func (t *turn) allowList() host.AllowList {
+	if !t.looked {
+		return t.session.refresh()
+	}
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.session.allow
 }
 
 // parse reads the prompt as a command that runs in dir.
@@ -332,8 +348,8 @@ func (t *turn) answer(e end) (after []func()) {
 	if e.line != "" {
 		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.clientName})
 	}
-	if len(t.told) > 0 {
-		s.untold = append(s.untold, t.told)
+	if told := t.takeTold(); len(told) > 0 {
+		s.untold = append(s.untold, told)
 	}
 	if text := s.lossText(); text != "" {
 		s.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(text)})

@@ -117,7 +117,13 @@ func (t *turn) giveUp() {
 	if !gaveUp {
 		return
 	}
-	_ = t.session.write([]Event{{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}})
+	over := Event{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.clientName, End: e}
+	_ = t.session.write([]Event{over})
+	if told := t.takeTold(); len(told) > 0 {
+		t.session.mu.Lock()
+		t.session.untold = append(t.session.untold, append(told, over))
+		t.session.mu.Unlock()
+	}
 	for _, f := range after {
 		f()
 	}

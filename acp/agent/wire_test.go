@@ -130,6 +130,7 @@ type wire struct {
 	served chan error // what Serve returned
 	got    chan message
 	paused gate
+	held   bool // paused, by the test
 	rules  *rules
 	id     int
 	seen   []message // taken out of got so far
@@ -185,9 +186,8 @@ func attach(t *testing.T, a *agent.Agent, s setup, h *stubHost) *wire {
 	running.Go(func() { w.served <- a.ServeAs(ctx, there, s.origin) })
 	running.Go(w.reading)
 	t.Cleanup(func() {
-		select {
-		case <-w.paused: // a test that paused and never went on
-		default:
+		if w.held { // a test that paused and never went on
+			w.resume()
 		}
 		leave()
 		running.Wait()
@@ -209,8 +209,15 @@ func attach(t *testing.T, a *agent.Agent, s setup, h *stubHost) *wire {
 }
 
 // pause stops reading once the next line was read; resume goes on.
-func (w *wire) pause()  { w.paused.Lock() }
-func (w *wire) resume() { w.paused.Unlock() }
+func (w *wire) pause() {
+	w.paused.Lock()
+	w.held = true
+}
+
+func (w *wire) resume() {
+	w.held = false
+	w.paused.Unlock()
+}
 
 func (w *wire) reading() {
 	defer close(w.got)

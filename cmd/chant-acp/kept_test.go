@@ -107,3 +107,54 @@ func TestStartTouchesNoState(t *testing.T) {
 		t.Errorf("the state folder is there: %v", err)
 	}
 }
+
+// What can't be read or locked stays and is named; the rest goes, with its
+// logs, and the exit code says that not all did.
+func TestPruneGoesOn(t *testing.T) {
+	dir, _ := fixture(t)
+	s := serveIn(t, dir)
+	ids := []string{s.session}
+	for range 3 {
+		s.open("session/new", "")
+		ids = append(ids, s.session)
+	}
+	for _, id := range ids {
+		s.session = id
+		s.prompt("hello")
+		s.answer("turn")
+	}
+	s.in.Close()
+	s.exit()
+	sessions := filepath.Join(stateOf(s.cmd), "sessions")
+	damaged, locked := ids[0], ids[1]
+	f, err := os.OpenFile(filepath.Join(sessions, damaged+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("garbage\n"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	lock := filepath.Join(sessions, ".locks", locked)
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(lock, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := sessionsOf(s, "prune", "--older-than", "1ns")
+	if err == nil {
+		t.Error("prune exited with 0, though not all could go")
+	}
+	for _, want := range []string{"removed: 2 sessions, 2 logs", ids[2], ids[3], "the session " + damaged + " stays", "the session " + locked + " stays", lock + " is no lock but something else: remove it"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("prune does not say %q: %s", want, out)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(sessions, "*.jsonl")); err != nil || len(left) != 2 {
+		t.Errorf("left: %v (%v), want two", left, err)
+	}
+	if out, err := sessionsOf(s, "delete", damaged[:len(damaged)-1]); err != nil { // an id may be shortened here, too
+		t.Errorf("delete: %v, %s", err, out)
+	}
+}

@@ -64,6 +64,7 @@ type served struct {
 	lines   *bufio.Reader
 	stderr  bytes.Buffer
 	ended   chan error
+	dir     string
 	session string
 }
 
@@ -103,13 +104,15 @@ func (m *message) UnmarshalJSON(raw []byte) error {
 // descriptors 3 and up.
 func serveIn(t *testing.T, dir string, files ...*os.File) *served {
 	t.Helper()
-	return serveBy(t, program(t), dir, files...)
+	s := serveWith(t, program(t), dir, files...)
+	s.open("session/new", "")
+	return s
 }
 
-// serveBy is serveIn with a command of its own.
-func serveBy(t *testing.T, cmd *exec.Cmd, dir string, files ...*os.File) *served {
+// serveWith starts an agent for dir.
+func serveWith(t *testing.T, cmd *exec.Cmd, dir string, files ...*os.File) *served {
 	t.Helper()
-	s := &served{t: t, cmd: cmd, ended: make(chan error, 1)}
+	s := &served{t: t, dir: dir, cmd: cmd, ended: make(chan error, 1)}
 	agentIn, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -137,9 +140,29 @@ func serveBy(t *testing.T, cmd *exec.Cmd, dir string, files ...*os.File) *served
 	}
 	s.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":1,"clientInfo":{"name":"test","version":"1"}}}`)
 	s.answer("init")
-	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"new","method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, dir))
-	s.session = s.answer("new").Result.SessionID
 	return s
+}
+
+// open is session/new, session/load or session/resume. It returns all that was
+// said, answer and all.
+func (s *served) open(method, id string) string {
+	s.t.Helper()
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"open","method":%q,"params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`, method, id, s.dir))
+	var said strings.Builder
+	for {
+		m := s.next()
+		said.WriteString(m.raw)
+		if string(m.ID) != `"open"` {
+			continue
+		}
+		if m.Error != nil {
+			s.t.Fatalf("%s failed: %s", method, m.Error.Message)
+		}
+		if s.session = id; id == "" {
+			s.session = m.Result.SessionID
+		}
+		return said.String()
+	}
 }
 
 func (s *served) send(line string) {

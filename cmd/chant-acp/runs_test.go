@@ -45,7 +45,9 @@ func serveOps(t *testing.T, dir, state string, args ...string) *served {
 	t.Helper()
 	c := program(t, append([]string{"serve"}, args...)...)
 	c.Env = append(c.Env, "CHANT_ACP_STATE="+state)
-	return serveBy(t, c, dir)
+	s := serveWith(t, c, dir)
+	s.open("session/new", "")
+	return s
 }
 
 func logOf(t *testing.T, dir string) string {

@@ -187,7 +187,9 @@ func serve(std streams, f *agentFlags) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	defer stop()
 	var store agent.Store
-	if !f.noStore {
+	if err := checkState(); err != nil && !f.noStore {
+		store = unusable{err}
+	} else if !f.noStore {
 		kept := thread.New(stateroot.Dir(os.Getenv))
 		defer closeStore(kept, log)
 		store = kept
@@ -196,6 +198,30 @@ func serve(std streams, f *agentFlags) error {
 		log.Info().Err(err).Msg("the connection ended")
 	}
 	return nil
+}
+
+// unusable is the store where there can be none: sessions work, and say why they
+// are not kept.
+type unusable struct{ err error }
+
+func (u unusable) Create(context.Context, agent.SessionRecord) error { return u.err }
+func (u unusable) Update(context.Context, agent.SessionRecord) error { return u.err }
+func (u unusable) Delete(context.Context, string) error              { return u.err }
+
+func (u unusable) Get(context.Context, string) (agent.SessionRecord, error) {
+	return agent.SessionRecord{}, u.err
+}
+
+func (u unusable) Lock(context.Context, string) (func(), error) { return nil, u.err }
+
+func (u unusable) Append(context.Context, string, bool, ...agent.Event) error { return u.err }
+
+func (u unusable) Read(_ context.Context, _ string, from int64, _ func(agent.Event) error) (int64, error) {
+	return from, u.err
+}
+
+func (u unusable) List(context.Context, string, string) ([]agent.SessionRecord, string, error) {
+	return nil, "", u.err
 }
 
 // closeBudget is how long the last fsync may hold up the exit: the agent leaves

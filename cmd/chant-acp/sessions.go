@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,12 +39,20 @@ type kept struct {
 	logs string // the folder of the logs of commands
 }
 
+// checkState says what is wrong with a state folder that was asked for. Another
+// in its place would not be what was asked for.
+func checkState() error {
+	if dir := os.Getenv("CHANT_ACP_STATE"); dir != "" && !filepath.IsAbs(dir) {
+		return fmt.Errorf("CHANT_ACP_STATE is %q: give the state folder as an absolute path", dir)
+	}
+	return nil
+}
+
 // withKept gives do the store, closes it, and makes errors those of a command
 // that failed.
 func withKept(do func(kept) error) error {
-	if dir := os.Getenv("CHANT_ACP_STATE"); dir != "" && !filepath.IsAbs(dir) {
-		// serve goes on with the default; what removes sessions must not guess.
-		return &exitError{exitUsage, fmt.Errorf("CHANT_ACP_STATE is %q: give the state folder as an absolute path", dir)}
+	if err := checkState(); err != nil {
+		return &exitError{exitUsage, err}
 	}
 	root := stateroot.Dir(os.Getenv)
 	k := kept{thread.New(root), filepath.Join(root, "logs")}
@@ -53,39 +63,16 @@ func withKept(do func(kept) error) error {
 	return nil
 }
 
-// each calls f for every session that can be read, newest first.
-func (k kept) each(ctx context.Context, cwd string, f func(agent.SessionRecord)) error {
-	for cursor := ""; ; {
-		page, next, err := k.List(ctx, cwd, cursor)
-		if err != nil {
-			return err
-		}
-		for _, r := range page {
-			f(r)
-		}
-		if next == "" {
-			return nil
-		}
-		cursor = next
-	}
-}
-
-// resolve finds the session that an id, or the beginning of one, names. One
-// whose thread can't be read has to be named in full.
+// resolve finds the session that an id, or the beginning of one, names.
 func (k kept) resolve(ctx context.Context, name string) (string, error) {
 	if _, err := k.Get(ctx, name); err == nil || !errors.Is(err, agent.ErrUnknownSession) {
 		return name, nil
 	}
-	var found []string
-	err := k.each(ctx, "", func(r agent.SessionRecord) {
-		if name != "" && strings.HasPrefix(r.ID, name) {
-			found = append(found, r.ID)
-		}
-	})
+	found, err := k.Find(name)
 	switch {
 	case err != nil:
 		return "", err
-	case len(found) == 0:
+	case len(found) == 0 || name == "":
 		return "", fmt.Errorf(`there is no session %q; "chant-acp sessions list" shows those there are`, name)
 	case len(found) > 1:
 		return "", fmt.Errorf("%q is the beginning of %d sessions, %s and %s among them: say more of it", name, len(found), found[0], found[1])
@@ -129,7 +116,14 @@ func newSessionsList(std streams) *cobra.Command {
 					}
 					cwd = abs
 				}
-				return k.each(context.Background(), cwd, func(r agent.SessionRecord) { printRecord(std, r, asJSON) })
+				out := bufio.NewWriter(std.out)
+				for r, err := range k.Walk(context.Background(), cwd) {
+					if err != nil {
+						return errors.Join(err, out.Flush())
+					}
+					printRecord(out, r, asJSON)
+				}
+				return out.Flush()
 			})
 		},
 	}
@@ -138,20 +132,20 @@ func newSessionsList(std streams) *cobra.Command {
 	return c
 }
 
-func printRecord(std streams, r agent.SessionRecord, asJSON bool) {
+func printRecord(out io.Writer, r agent.SessionRecord, asJSON bool) {
 	if asJSON {
-		printJSON(std, r)
+		printJSON(out, r)
 		return
 	}
 	title := printable(r.Title)
 	if title == "" {
 		title = "(nothing run yet)"
 	}
-	fmt.Fprintf(std.out, "%s  %s  %-40s  %s\n", r.ID, r.Updated.Local().Format("2006-01-02 15:04"), title, printable(r.Cwd))
+	fmt.Fprintf(out, "%s  %s  %-40s  %s\n", r.ID, r.Updated.Local().Format("2006-01-02 15:04"), title, printable(r.Cwd))
 }
 
-func printJSON(std streams, v any) {
-	e := json.NewEncoder(std.out)
+func printJSON(out io.Writer, v any) {
+	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v) // records and events always encode; a closed output has no reader
 }

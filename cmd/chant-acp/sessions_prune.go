@@ -23,8 +23,8 @@ func newSessionsPrune(std streams) *cobra.Command {
 		Short: "Remove old sessions and logs",
 		Long: `Prune removes the sessions that one of its limits leaves out, with the logs of
 their commands, and logs as old that belong to no session. A session whose
-command runs stays, and so does one that can't be read. Nothing else ever
-removes a session by itself.`,
+command runs stays, and so does one that can't be read: it is named, and prune
+then exits with 1. Nothing else ever removes a session by itself.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if o.OlderThan < 0 || o.Keep < 0 || o.MaxBytes < 0 {
@@ -44,10 +44,10 @@ func prune(std streams, k kept, o thread.PruneOptions) error {
 	ctx := context.Background()
 	calls := map[string][]string{}
 	logs := 0
-	// Protect is where a thread that is to go can still be read.
-	o.Protect = func(id string) bool {
-		calls[id], _ = k.calls(ctx, id) // what can't be read stays
-		return false
+	o.Event = func(id string, e agent.Event) {
+		if e.Kind == thread.EventCall {
+			calls[id] = append(calls[id], e.CallID)
+		}
 	}
 	o.Removed = func(id string) error {
 		n, err := k.removeLogs(calls[id])
@@ -63,19 +63,15 @@ func prune(std streams, k kept, o thread.PruneOptions) error {
 			logs += len(k.logsOf(calls[id]))
 		}
 	}
-	if err != nil {
-		return err
-	}
-	strays, err := k.strayLogs(ctx, o, calls)
-	if err != nil {
-		return err
-	}
-	logs += len(strays)
-	if !o.DryRun {
-		for _, path := range strays {
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("removing an old log: %w", err)
-			}
+	strays, serr := k.strayLogs(ctx, o, calls)
+	errs := []error{err, serr}
+	for _, path := range strays {
+		if o.DryRun {
+			logs++
+		} else if err := os.Remove(path); err == nil {
+			logs++
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("removing an old log: %w", err))
 		}
 	}
 	verb := "removed"
@@ -83,7 +79,7 @@ func prune(std streams, k kept, o thread.PruneOptions) error {
 		verb = "would be removed"
 	}
 	fmt.Fprintf(std.err, "%s: %s, %s\n", verb, plural(len(removed), "session"), plural(logs, "log"))
-	return nil
+	return errors.Join(errs...)
 }
 
 // calls are the ids of a session's tool calls, which their logs are named by.
@@ -116,13 +112,15 @@ func (k kept) logsOf(calls []string) []string {
 }
 
 func (k kept) removeLogs(calls []string) (removed int, err error) {
+	var errs []error
 	for _, path := range k.logsOf(calls) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return removed, fmt.Errorf("removing a log: %w", err)
+		if err := os.Remove(path); err == nil {
+			removed++
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("removing a log: %w", err))
 		}
-		removed++
 	}
-	return removed, nil
+	return removed, errors.Join(errs...)
 }
 
 // strayLogs are the logs that are old enough to go and belong to no session.

@@ -28,9 +28,9 @@ prints the end, as much as a client is shown of it; export writes all.`,
 					if err != nil {
 						return err
 					}
-					printJSON(std, r)
+					printJSON(std.out, r)
 					for _, e := range events {
-						printJSON(std, e)
+						printJSON(std.out, e)
 					}
 					return nil
 				}

@@ -42,26 +42,56 @@ func (g *group) look() members {
 	return found
 }
 
-// strays returns the live processes, of whatever group, that carry the token, and those of which a later look will tell: processes
+// strays returns the live processes, of whatever group, that carry a sign of the program, and those of which a later look will tell: processes
 // not older than the leader whose environment is empty, which it is for a moment in every execve.
-func (g *group) strays(token string) (found, unsure members) {
+func (g *group) strays(s signs, serial string) (found, unsure members) {
 	g.scan.each(func(pid, _ int) {
-		got, blank := g.scan.token(pid)
-		if got != token && !blank {
+		mine := func() (mine, blank bool) {
+			whose, ours, blank := s.program(&g.scan, pid)
+			return ours && whose == serial, blank
+		}
+		is, blank := mine()
+		if !is && !blank {
 			return
 		}
-		m, ok := hold(pid, func() bool { now, _ := g.scan.token(pid); return now == token || blank })
+		m, ok := hold(pid, func() bool { still, _ := mine(); return still || blank })
 		switch {
 		case !ok:
-		case !blank:
-			found = append(found, m)
-		case m.start >= g.start:
-			unsure = append(unsure, m)
-		default:
+		case m.start < g.start: // a program of that number began before, or the sign is not ours
 			m.release()
+		case is:
+			found = append(found, m)
+		default:
+			unsure = append(unsure, m)
 		}
 	})
 	return found, unsure
+}
+
+// latecomers looks by the mark alone for strays that a look before this one missed: a process may have started another, and ended, after it was listed and
+// before it was looked at.
+func (g *group) latecomers(s signs, serial string) (found members) {
+	g.scan.each(func(pid, _ int) {
+		mine := func() bool { whose, ours := s.marked(pid); return ours && whose == serial }
+		if !mine() {
+			return
+		}
+		m, ok := hold(pid, mine)
+		switch {
+		case !ok:
+		case m.start < g.start:
+			m.release()
+		default:
+			found = append(found, m)
+		}
+	})
+	return found
+}
+
+// leftBy tells that a process that was a member is none any more, but lives.
+func (g *group) leftBy(m member) bool {
+	id, err := unix.Getpgid(m.pid)
+	return err == nil && id != g.id
 }
 
 // signal signals the whole group at once, which no fork escapes.

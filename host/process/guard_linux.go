@@ -32,6 +32,7 @@ func init() {
 	if len(os.Args) != 3 || os.Args[0] != guardName || os.Args[2] == "" || os.Getenv(guardVar) != os.Args[2] {
 		return
 	}
+	shedMark()
 	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
 	switch os.Args[1] {
 	case stageLaunch:
@@ -75,7 +76,7 @@ type charge struct {
 
 // ward is all that the guard answers for.
 type ward struct {
-	prefix string
+	signs  signs
 	groups map[int]charge
 	handed map[int]time.Time
 	held   map[string][]*os.File // by their numbers; they stay open until nothing of the groups is left
@@ -84,7 +85,7 @@ type ward struct {
 
 // open reads the ledger, which changes no more.
 func (w *ward) open(ledger *os.File) {
-	w.prefix, w.groups = readLedger(ledger)
+	w.signs, w.groups = readLedger(ledger)
 	for id, until := range w.handed {
 		if c, known := w.groups[id]; known {
 			c.until = until

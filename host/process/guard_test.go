@@ -174,30 +174,6 @@ func noSurvivors(t *testing.T, scripts string, ups int, kill func(pid int)) {
 	awaitNone(t, mark)
 }
 
-// The environment of "env -i" shows no mark, so that its end is looked for by its number.
-func TestNoSurvivorsWithoutToken(t *testing.T) {
-	a := startAgent(t, tree(t), "env -i sleep 999 & echo $! up; exec sleep 998", 1)
-	m := a.named(t)
-	defer m.release()
-	a.end(killOne)
-	awaitEndOf(t, m)
-}
-
-// named takes hold of the process whose number the agent's first program printed.
-func (a *agent) named(t *testing.T) member {
-	t.Helper()
-	number, _, _ := strings.Cut(a.out.String(), " up")
-	pid, err := strconv.Atoi(number)
-	if err != nil {
-		t.Fatalf("no number in %q", a.out)
-	}
-	m, ok := hold(pid, func() bool { return true })
-	if !ok {
-		t.Fatalf("there is no process %d", pid)
-	}
-	return m
-}
-
 func awaitEndOf(t *testing.T, m member) {
 	t.Helper()
 	members{m}.await(time.Now().Add(20*time.Second), nil)
@@ -339,8 +315,7 @@ func killGuard(t *testing.T, pid int) {
 func TestNewGuardKnowsOldGroups(t *testing.T) {
 	mark := tree(t)
 	a := startAgent(t, mark, "echo $$ up; exec env -i sleep 999\nlater:echo second; exec sleep 998", 1)
-	m := a.named(t)
-	defer m.release()
+	m := holdNamed(t, a.out.String())
 	killGuard(t, guardPID(t, a.cmd.Process.Pid))
 	if _, err := a.stdin.Write([]byte("\n")); err != nil {
 		t.Fatal(err)

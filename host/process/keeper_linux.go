@@ -22,7 +22,7 @@ const tellWait = time.Second
 type keeper struct {
 	mu     sync.Mutex
 	conn   *os.File // our end of the socket; the guard acts when it closes
-	prefix string   // of the tokens of this process's programs
+	signs  signs    // of this process's programs; set once
 	serial uint64
 	ledger ledger
 	held   map[uint64]*os.File // by their numbers; a new guard gets them all
@@ -35,7 +35,7 @@ var keep keeper
 func (k *keeper) ready(ctx context.Context) (uint64, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.prefix == "" {
+	if k.signs.prefix == "" {
 		if err := k.open(); err != nil {
 			return 0, fmt.Errorf("the ledger of the guard, which ends programs when this process dies, can't be made: %w", err)
 		}
@@ -43,18 +43,22 @@ func (k *keeper) ready(ctx context.Context) (uint64, error) {
 	if err := k.ensure(ctx); err != nil {
 		return 0, err
 	}
-	k.serial++
+	k.serial = (k.serial + 1) & (1<<serialBits - 1)
 	return k.serial, nil
 }
 
 func (k *keeper) open() error {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails; crypto/rand ends the process instead
-	prefix := hex.EncodeToString(random[:])
-	if err := k.ledger.open(prefix); err != nil {
+	session, err := unix.Getsid(0)
+	if err != nil {
 		return err
 	}
-	k.prefix = prefix
+	s := newSigns(hex.EncodeToString(random[:]), session)
+	if err := k.ledger.open(s); err != nil {
+		return err
+	}
+	k.signs = s
 	return nil
 }
 
@@ -259,6 +263,8 @@ func readAvailable(conn *os.File, buf []byte) (n int, err error) {
 // startStage runs the executable of this process again as a stage of the guard. GORACE keeps one that is built with the race
 // detector from waiting a second before it exits.
 func startStage(stage, nonce string, stdio []*os.File) (*os.Process, error) {
+	forking.Lock() // the guard is not to have the mark of a program that is started at the same moment
+	defer forking.Unlock()
 	return os.StartProcess("/proc/self/exe", []string{guardName, stage, nonce}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   []string{guardVar + "=" + nonce, "GOMAXPROCS=1", "GOGC=20", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"},

@@ -7,18 +7,19 @@ import (
 )
 
 func TestLedger(t *testing.T) {
+	want := newSigns("00112233445566778899aabbccddeeff", 1<<22)
 	var l ledger
-	if err := l.open("prefix"); err != nil {
+	if err := l.open(want); err != nil {
 		t.Fatal(err)
 	}
 	defer l.file.Close()
-	check := func(want map[int]charge) {
+	check := func(wantGroups map[int]charge) {
 		t.Helper()
-		prefix, groups := readLedger(l.file)
-		if prefix != "prefix" {
-			t.Errorf("prefix %q", prefix)
+		got, groups := readLedger(l.file)
+		if got != want {
+			t.Errorf("signs %+v, want %+v", got, want)
 		}
-		if diff := cmp.Diff(want, groups, cmp.AllowUnexported(charge{})); diff != "" {
+		if diff := cmp.Diff(wantGroups, groups, cmp.AllowUnexported(charge{})); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -49,7 +50,7 @@ func TestLedger(t *testing.T) {
 
 func TestReadLedgerOfNothing(t *testing.T) {
 	var l ledger
-	if err := l.open(""); err != nil {
+	if err := l.open(signs{}); err != nil {
 		t.Fatal(err)
 	}
 	defer l.file.Close()
@@ -57,7 +58,7 @@ func TestReadLedgerOfNothing(t *testing.T) {
 		if err := l.write(1, text); err != nil {
 			t.Fatal(err)
 		}
-		if prefix, groups := readLedger(l.file); prefix != "" || len(groups) != 0 {
+		if s, groups := readLedger(l.file); s != (signs{}) || len(groups) != 0 {
 			t.Errorf("%q is read as %v", text, groups)
 		}
 	}

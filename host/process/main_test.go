@@ -16,7 +16,7 @@ import (
 )
 
 // agentVar makes the test binary start the programs named in it, one shell script a line, and wait for their end and that of stdin. A line may begin with "tty:", with
-// "grace:" (a minute of grace, and the agent leaves at EOF), or with "later:" (a byte on stdin comes first).
+// "grace:" (a minute of grace, and the agent leaves at EOF), or with "later:" (a byte on stdin comes first), or with "limited:" (the agent has a hard limit on file locks).
 const agentVar = "PROCESS_TEST_AGENT"
 
 // holdVar names a file that the agent locks and gives to the guard.
@@ -24,6 +24,9 @@ const holdVar = "PROCESS_TEST_HOLD"
 
 // treeVar marks all processes of one test, so that its survivors can be found.
 const treeVar = "PROCESS_TEST_TREE"
+
+// lowLimit is a limit on file locks that leaves no room for a mark.
+const lowLimit = 100
 
 func TestMain(m *testing.M) {
 	if scripts := os.Getenv(agentVar); scripts != "" {
@@ -48,6 +51,10 @@ func runAgent(scripts string) {
 			_, _ = os.Stdin.Read(make([]byte, 1))
 		}
 		script, graceful := strings.CutPrefix(script, "grace:")
+		script, limited := strings.CutPrefix(script, "limited:")
+		if limited {
+			_ = unix.Prlimit(0, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: lowLimit, Max: lowLimit}, nil)
+		}
 		spec := shell(script)
 		spec.TTY = tty
 		if graceful {

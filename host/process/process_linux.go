@@ -44,7 +44,7 @@ const (
 	DefaultGrace = 2 * time.Second
 	// LeavingGrace is the most that a program gets after Stop(Leaving) before it is killed or handed to the guard.
 	LeavingGrace = 1200 * time.Millisecond
-	// TokenVar is the environment variable by which a program's descendants are recognised.
+	// TokenVar is the environment variable by which a program's descendants are recognised, as long as they keep their environment.
 	TokenVar = "CHANT_ACP_TOKEN"
 )
 
@@ -85,7 +85,7 @@ type Exit struct {
 	Duration time.Duration
 	// Cause is the first reason for which the program was stopped.
 	Cause Cause
-	// Leftovers counts the processes that outlived the program and were ended: members of its group and, after a stop, holders of its token.
+	// Leftovers counts the processes that outlived the program and were ended: members of its group and, after a stop, what left it.
 	Leftovers int
 	// HeldOutput is set when a process outside the group still held the output open; what it prints later is lost to it.
 	HeldOutput bool

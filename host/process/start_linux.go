@@ -35,7 +35,10 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
 	}
 	p.started = time.Now()
-	p.os, err = os.StartProcess(spec.Path, argv(spec), attributes(spec, stdio, p.token()))
+	err = keep.signs.marking(serial, func() (err error) {
+		p.os, err = os.StartProcess(spec.Path, argv(spec), attributes(spec, stdio, p.token()))
+		return err
+	})
 	closeAll(stdio)
 	if err != nil {
 		closeAll(ours)
@@ -60,7 +63,9 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-func (p *Process) token() string { return keep.prefix + "." + strconv.FormatUint(p.serial, 10) }
+func (p *Process) token() string { return keep.signs.prefix + "." + p.number() }
+
+func (p *Process) number() string { return strconv.FormatUint(p.serial, 10) }
 
 // awaitEnd closes ended when the leader has ended. It leaves the zombie, which keeps the number of the process and of its group from being given to others.
 func awaitEnd(pid int, ended chan<- struct{}) {

@@ -158,7 +158,10 @@ func (s *supervisor) look() {
 
 // lookForStrays makes the strays the members. It returns true when it found none and another look, for which it arranged, is needed.
 func (s *supervisor) lookForStrays() (again bool) {
-	found, unsure := s.group.strays(s.p.token())
+	found, unsure := s.group.strays(keep.signs, s.p.number())
+	if len(found)+len(unsure) == 0 {
+		found = s.group.latecomers(keep.signs, s.p.number())
+	}
 	s.members, s.stray = found, true
 	if len(found) > 0 || len(unsure) == 0 || s.looks == unsureLooks {
 		unsure.release()
@@ -271,12 +274,16 @@ func (s *supervisor) kill() {
 	}
 }
 
+// signal signals the group as a whole, and of the members those that it does not reach: strays, and what has left the group since the look that found it there.
 func (s *supervisor) signal(sigs ...unix.Signal) {
-	if s.stray {
-		s.members.signal(sigs...)
-		return
+	if !s.stray {
+		s.group.signal(sigs...)
 	}
-	s.group.signal(sigs...)
+	for _, m := range s.members {
+		if s.stray || s.group.leftBy(m) {
+			m.signal(sigs...)
+		}
+	}
 }
 
 // hand leaves the group to the guard for the rest of its grace, and its output too: a program that writes to a pipe without a reader is

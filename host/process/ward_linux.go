@@ -1,7 +1,6 @@
 package process
 
 import (
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,16 +47,13 @@ func recycled(id int, start uint64) bool {
 	return there && st.start != start
 }
 
-// owns says whether a process is of a known group or carries a token of ours, and to which program it belongs.
+// owns says whether a process is of a known group or carries a sign of ours, and to which program it belongs.
 func (w *ward) owns(pid, group int) (serial string, ours bool) {
 	if c, known := w.groups[group]; known {
 		return c.serial, true
 	}
-	if w.prefix == "" {
-		return "", false
-	}
-	token, _ := w.scan.token(pid)
-	return strings.CutPrefix(token, w.prefix+".")
+	serial, ours, _ = w.signs.program(&w.scan, pid)
+	return serial, ours
 }
 
 func (w *ward) stillOwns(pid int) bool {

@@ -121,6 +121,9 @@ func (p *Project) AllowList() host.AllowList {
 // no manifest to read, or nil.
 func (p *Project) readAllowList(f fingerprint, problem error, version int) (allow host.AllowList, digest string) {
 	allow = host.AllowList{Problem: problem, Version: version}
+	if f.inode != 0 { // it was there, whatever it holds
+		allow.ManifestDir = filepath.Dir(f.manifest)
+	}
 	o := command.RegistryOptions{Root: f.root, Chant: f.chant}
 	if f.manifest == "" && problem == nil {
 		o.NoManifest = func() string { return command.WhyNoManifest(p.dir) }

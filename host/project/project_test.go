@@ -109,6 +109,34 @@ func TestTheAllowListFollowsItsFiles(t *testing.T) {
 	}
 }
 
+// ManifestDir is a promise that the folder is there: it ends with the manifest.
+func TestTheFolderOfTheManifest(t *testing.T) {
+	p, dir := open(t, manifest, project.Options{})
+	if got := p.AllowList().ManifestDir; got != dir {
+		t.Errorf("it is %q, want %q", got, dir)
+	}
+	write(t, filepath.Join(dir, command.ManifestName), "version: broken")
+	if allow := p.AllowList(); allow.ManifestDir != dir || allow.Problem == nil {
+		t.Errorf("of a broken manifest it is %q (%v)", allow.ManifestDir, allow.Problem)
+	}
+	for _, there := range []bool{true, false} { // known to be there, and not
+		if there {
+			write(t, filepath.Join(dir, command.ManifestName), manifest)
+			p.AllowList()
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.AllowList().ManifestDir; got != "" {
+			t.Errorf("of a folder that is gone it is %q", got)
+		}
+	}
+	sub := t.TempDir()
+	if got := project.New(sub, project.Options{}).AllowList().ManifestDir; got != "" {
+		t.Errorf("without a manifest it is %q", got)
+	}
+}
+
 func TestTheEnvironmentOfPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -97,9 +97,11 @@ func (a *answer) add(e thread.Event) {
 		}
 	case thread.EventEnd:
 		a.ended = true
-		if e.End != nil && (e.End.State == "cancelled" || e.End.State == "interrupted") {
+		if e.End != nil && (e.End.State == "cancelled" || e.End.State == "interrupted" || e.End.State == "not kept") {
 			a.parts = append(a.parts, part{text: "*" + e.End.State + "*", call: "end"})
 		}
+	case thread.EventGap:
+		a.parts = append(a.parts, part{text: "*some of what happened here was not kept*", call: "gap"})
 	default:
 		return // of no interest to a reader
 	}

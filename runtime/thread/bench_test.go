@@ -145,14 +145,15 @@ func BenchmarkGetCold(b *testing.B) {
 	}
 }
 
-// The first page in a process that has seen nothing yet.
-func BenchmarkList10000(b *testing.B) {
+// manySessions is a store of 10,000 sessions.
+func manySessions(b *testing.B) *Store {
+	b.Helper()
 	root := os.Getenv("THREAD_BENCH_ROOT") // kept between runs, to empty the system's caches
 	if root == "" {
 		root = b.TempDir()
 	}
 	s := New(root)
-	if _, err := s.Get(b.Context(), "s9999"); err != nil {
+	if _, err := os.Stat(s.path("s9999")); err != nil {
 		for i := range 10_000 {
 			r := Record{ID: fmt.Sprintf("s%d", i), Cwd: fmt.Sprint("/work/", i%20), Title: "make all", Created: t0, Updated: t0.Add(time.Duration(i*7919%10_000) * time.Second)}
 			if err := s.Create(b.Context(), r); err != nil {
@@ -166,6 +167,14 @@ func BenchmarkList10000(b *testing.B) {
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
+	s = New(root)
+	b.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// The first page in a process that has seen nothing yet.
+func BenchmarkList10000(b *testing.B) {
+	root := manySessions(b).root
 	for name, cwd := range map[string]string{"all": "", "folder": "/work/7", "none": "/nowhere"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -176,6 +185,31 @@ func BenchmarkList10000(b *testing.B) {
 				_ = s.Close()
 			}
 		})
+	}
+}
+
+// All sessions, as "chant-acp sessions list" prints them, and an id's beginning.
+func BenchmarkWalk10000(b *testing.B) {
+	s := manySessions(b)
+	for b.Loop() {
+		n := 0
+		for _, err := range s.Walk(b.Context(), "") {
+			if n++; err != nil {
+				b.Fatal(err)
+			}
+		}
+		if n != 10_000 {
+			b.Fatal(n)
+		}
+	}
+}
+
+func BenchmarkFind10000(b *testing.B) {
+	s := manySessions(b)
+	for b.Loop() {
+		if ids, err := s.Find("s9999"); err != nil || len(ids) != 1 {
+			b.Fatal(ids, err)
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ const (
 	EventEnd    = agent.EventEnd
 	EventCode   = agent.EventCode
 	EventUsed   = agent.EventUsed
+	EventGap    = agent.EventGap
 )
 
 // Limits of what is kept.

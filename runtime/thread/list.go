@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,11 +45,7 @@ func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string,
 	if err != nil {
 		return nil, "", err
 	}
-	ids, err := s.ids(cwd)
-	if err != nil {
-		return nil, "", err
-	}
-	places, err := s.places(ctx, ids)
+	places, err := s.placesIn(ctx, cwd)
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,21 +53,91 @@ func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string,
 		places = places[sort.Search(len(places), func(i int) bool { return newestFirst(places[i], after) > 0 }):]
 	}
 	var page []Record
-	for i, p := range places {
-		if len(page) == pageSize {
-			return page, formatCursor(places[i-1]), nil
-		}
+	for len(places) > 0 {
+		n := min(len(places), pageSize-len(page))
+		page = append(page, s.recordsOf(ctx, places[:n], cwd)...)
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
-		r, _, err := s.summary(p.id)
-		if err != nil || cwd != "" && !sameFolder(r.Cwd, cwd) {
-			continue
+		if len(page) == pageSize && n < len(places) {
+			return page, formatCursor(places[n-1]), nil
 		}
-		r.Updated = time.Unix(0, p.changed).UTC()
-		page = append(page, r)
+		places = places[n:]
 	}
 	return page, "", nil
+}
+
+// Walk is List without pages: every session of a folder, or with cwd "" of all,
+// newest first. It looks at the folder of sessions once, at the beginning. An
+// error is the last that it yields.
+func (s *Store) Walk(ctx context.Context, cwd string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		places, err := s.placesIn(ctx, cwd)
+		for part := range slices.Chunk(places, walkPart) {
+			for _, r := range s.recordsOf(ctx, part, cwd) {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if err = ctx.Err(); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			yield(Record{}, err)
+		}
+	}
+}
+
+// walkPart is how many records Walk holds at once.
+const walkPart = 256
+
+// Find returns the ids that begin with prefix, in their order. Those of sessions
+// that can't be read are among them.
+func (s *Store) Find(prefix string) ([]string, error) {
+	ids, err := s.ids("")
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) })
+	slices.Sort(ids)
+	return ids, err
+}
+
+// placesIn are the places of the sessions that a folder may have, or of all.
+func (s *Store) placesIn(ctx context.Context, cwd string) ([]place, error) {
+	ids, err := s.ids(cwd)
+	if err != nil {
+		return nil, err
+	}
+	return s.places(ctx, ids)
+}
+
+// readers read records at once, for the same reason as lookers.
+const readers = 8
+
+// recordsOf reads the records of sessions, in the order of their places. It
+// leaves out what can't be read and what is of another folder than cwd.
+func (s *Store) recordsOf(ctx context.Context, places []place, cwd string) []Record {
+	records := make([]Record, len(places))
+	rest := records
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(places, (len(places)+readers-1)/readers) {
+		to := rest[:len(part)]
+		rest = rest[len(part):]
+		wg.Go(func() {
+			for i, p := range part {
+				if ctx.Err() != nil {
+					return
+				}
+				r, _, err := s.summary(p.id)
+				if err != nil || cwd != "" && !sameFolder(r.Cwd, cwd) {
+					continue
+				}
+				r.Updated = time.Unix(0, p.changed).UTC()
+				to[i] = r
+			}
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(records, func(r Record) bool { return r.ID == "" })
 }
 
 // ids returns the sessions of a folder, or all.
@@ -81,16 +148,24 @@ func (s *Store) ids(cwd string) ([]string, error) {
 		}
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
-	if _, err := os.Lstat(s.folders); cwd == "" || err != nil {
-		names, err := readNames(s.dir)
-		ids := names[:0]
-		for _, name := range names {
-			if id, ok := logID(name); ok {
-				ids = append(ids, id)
-			}
+	if cwd != "" && s.indexed() {
+		if ids, err := s.marked(cwd); err == nil {
+			return ids, nil
 		}
-		return ids, err
+		// The index is damaged. All sessions may be of the folder, then.
 	}
+	names, err := readNames(s.dir)
+	ids := names[:0]
+	for _, name := range names {
+		if id, ok := logID(name); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// marked returns the sessions that the index has for a folder.
+func (s *Store) marked(cwd string) ([]string, error) {
 	ids, err := readNames(filepath.Join(s.folders, folderKey(folder(cwd))))
 	if clean := filepath.Clean(cwd); err == nil && clean != folder(cwd) {
 		// Made while the folder, or a link on the way, was not there.

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,16 +53,15 @@ func (l *logFile) mend(ctx context.Context) error {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
 	defer unlock(l.f)
-	_, err := l.settle()
+	err := l.settle()
 	return err
 }
 
 // lock takes a session's lock, whatever its thread is like. Each call opens the
 // file anew, so that turns of one process exclude each other too.
 func (s *Store) lock(ctx context.Context, id string, wait time.Duration) (func(), error) {
-	path := filepath.Join(s.locks, id)
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+		f, err := s.openLock(id)
 		if err != nil {
 			return nil, fmt.Errorf("locking the session %s: %w", id, err)
 		}
@@ -90,6 +90,32 @@ func (s *Store) lock(ctx context.Context, id string, wait time.Duration) (func()
 			_ = f.Close()
 		}), nil
 	}
+}
+
+func (s *Store) lockPath(id string) string { return filepath.Join(s.locks, id) }
+
+// errNoLock says that what stands in the place of a lock is none.
+var errNoLock = errors.New("is no lock but something else")
+
+// openLock opens the file of a lock.
+func (s *Store) openLock(id string) (*os.File, error) {
+	path := s.lockPath(id)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err == nil {
+		st, serr := f.Stat()
+		if serr == nil && st.Mode().IsRegular() {
+			return f, nil
+		}
+		_ = f.Close()
+		err = cmp.Or(serr, error(syscall.EISDIR))
+	}
+	switch {
+	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
+		return nil, fmt.Errorf("%s %w: remove it", path, errNoLock)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w: remove it once nothing runs in the session", err)
+	}
+	return nil, err
 }
 
 // The holder's pid stays in the file afterwards: it is only asked for while the

@@ -26,11 +26,12 @@ type logFile struct {
 	refs  int  // Store.mu
 	kept  bool // Store.mu: in Store.logs
 
-	mu     sync.Mutex
-	head   header
-	events int64  // where the first event starts; 0: the header was cut by a crash
-	size   int64  // the end of the last whole line, when it was last looked for
-	buf    []byte // whole lines on their way into the file
+	made   Record // the session as it was made
+	events int64  // where the first event starts
+
+	mu   sync.Mutex
+	size int64  // the end of the last whole line, when it was last looked for; all before was looked at
+	buf  []byte // whole lines on their way into the file
 }
 
 // keptOpen bounds the threads that stay open in a process.
@@ -79,8 +80,8 @@ func (l *logFile) check() error {
 	return l.readHeader(st.Size())
 }
 
-// readHeader reads the first line. One cut by a crash counts as no line: the
-// next append writes it again.
+// readHeader reads the first line. It was written whole before the thread had
+// its name, so one that is cut is damage, as much as a thread of no bytes.
 func (l *logFile) readHeader(size int64) error {
 	raw := make([]byte, min(size, 4<<10))
 	for {
@@ -88,23 +89,14 @@ func (l *logFile) readHeader(size int64) error {
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("reading the session %s: %w", l.id, err)
 		}
-		raw = raw[:n]
-		if i := bytes.IndexByte(raw, '\n'); i >= 0 {
+		if i := bytes.IndexByte(raw[:n], '\n'); i >= 0 {
 			return l.parseHeader(raw[:i])
 		}
-		if int64(n) >= min(size, maxHeader) {
-			break
-		}
-		if n < cap(raw) { // it became shorter: a crash's rest was cut off
-			break
+		if n < len(raw) || int64(n) == min(size, maxHeader) {
+			return l.unreadable("has no whole first line in its %d bytes", size)
 		}
 		raw = make([]byte, min(size, maxHeader))
 	}
-	if len(raw) >= maxHeader || !tornHeader(raw) {
-		return l.unreadable("is not a thread")
-	}
-	l.events = 0
-	return nil
 }
 
 func (l *logFile) parseHeader(line []byte) error {
@@ -120,27 +112,18 @@ func (l *logFile) parseHeader(line []byte) error {
 	if h.Version > version {
 		return newer(l.path, h.Version)
 	}
-	l.head = header{Format: h.Format, Version: h.Version}
-	if err := json.Unmarshal(h.Session, &l.head.Session); err != nil {
+	if err := json.Unmarshal(h.Session, &l.made); err != nil {
 		return l.unreadable("has a damaged first line")
 	}
-	l.head.Session.ID = l.id
+	l.made.ID = l.id
 	l.events = int64(len(line)) + 1
+	l.size = l.events
 	return nil
 }
 
 func (l *logFile) unreadable(what string, args ...any) error {
-	return fmt.Errorf("%w: %s %s: move it away or mend it; it is left as it is", agent.ErrUnreadableSession, l.path, fmt.Sprintf(what, args...))
-}
-
-// record is the record as the session was made.
-func (l *logFile) record() (Record, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.events == 0 {
-		return Record{}, l.unreadable("has no first line, and there is no record of the session")
-	}
-	return l.head.Session, nil
+	return fmt.Errorf("%w: %s %s: move it away or mend it, or remove it with \"chant-acp sessions delete %s\"; it is left as it is",
+		agent.ErrUnreadableSession, l.path, fmt.Sprintf(what, args...), l.id)
 }
 
 // Append implements agent.Store. Errors: ErrFull, ErrTooLarge. After an error
@@ -179,8 +162,7 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
 	defer unlock(l.f)
-	before, err := l.settle()
-	if err != nil {
+	if err := l.settle(); err != nil {
 		return err
 	}
 	room := l.store.max - l.size
@@ -190,14 +172,23 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 	if int64(len(l.buf)) > room {
 		return fmt.Errorf("%w: %s has %d bytes; start a new session to go on with a kept one", ErrFull, l.path, l.size)
 	}
+	if time.Since(last).Abs() <= touchFrom {
+		return l.write(l.buf) // which sets the thread's time of change to now
+	}
+	return l.writeAs(last)
+}
+
+// writeAs is write for events of another time than now: the thread's time of
+// change becomes theirs, unless it was later.
+func (l *logFile) writeAs(last time.Time) error {
+	st, err := l.f.Stat()
+	if err != nil {
+		return fmt.Errorf("writing to the session %s: %w", l.id, err)
+	}
 	if err := l.write(l.buf); err != nil {
 		return err
 	}
-	// The write has set the thread's time of change to now, which most often is
-	// the event's time too.
-	if t := latest(before, last); time.Since(t).Abs() > touchFrom {
-		_ = touch(l.path, t)
-	}
+	_ = touch(l.path, latest(st.ModTime(), last))
 	return nil
 }
 
@@ -234,63 +225,44 @@ func (l *logFile) encode(events []Event) (last time.Time, onlyOutput bool, err e
 }
 
 // settle finds the end of the last whole line and cuts off what a crash left
-// after it. The lock on the file is held. It returns when the thread changed last.
-func (l *logFile) settle() (time.Time, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(l.f.Fd()), &st); err != nil {
-		return time.Time{}, fmt.Errorf("writing to the session %s: %w", l.id, err)
+// after it. The lock on the file is held.
+func (l *logFile) settle() error {
+	size, links, err := l.stat()
+	switch {
+	case err != nil:
+		return fmt.Errorf("writing to the session %s: %w", l.id, err)
+	case links == 0:
+		return fmt.Errorf("%w: %s was removed", agent.ErrUnknownSession, l.id)
+	case size == l.size:
+		return nil
 	}
-	if st.Nlink == 0 {
-		return time.Time{}, fmt.Errorf("%w: %s was removed", agent.ErrUnknownSession, l.id)
-	}
-	changed := time.Unix(st.Mtim.Unix())
-	if st.Size == l.size && l.events > 0 {
-		return changed, nil
-	}
-	if l.events == 0 {
-		if err := l.readHeader(st.Size); err != nil {
-			return changed, err
-		}
-	}
-	var head []byte
-	if l.events == 0 {
-		var err error
-		if head, err = l.newHeader(); err != nil {
-			return changed, err
-		}
-	}
-	end, err := l.wholeEnd(st.Size)
-	if err == nil && end < l.events {
-		err = l.unreadable("was cut to %d bytes", end)
+	end, err := l.wholeEnd(size)
+	if err == nil {
+		err = l.skim(end)
 	}
 	if err != nil {
-		return changed, err
+		return err
 	}
-	if end < st.Size {
+	if end < size {
 		if err := l.f.Truncate(end); err != nil {
-			return changed, fmt.Errorf("cutting off what a crash left in %s: %w", l.path, err)
+			return fmt.Errorf("cutting off what a crash left in %s: %w", l.path, err)
 		}
 	}
-	l.size = end
-	if head == nil {
-		return changed, nil
-	}
-	if err := l.write(head); err != nil {
-		return changed, err
-	}
-	return changed, l.parseHeader(head[:len(head)-1])
+	return nil
 }
 
-// newHeader is the header in place of one that a crash cut.
-func (l *logFile) newHeader() ([]byte, error) {
-	r, _, err := l.store.readRecord(l.id)
-	if errors.Is(err, errNoRecord) {
-		return nil, l.unreadable("has no first line, and there is no record of the session")
+// stat does not ask for the times: a kernel that was asked gives the next write
+// a time of its own, instead of that of the tick, and writes the inode for it.
+func (l *logFile) stat() (size int64, links uint32, err error) {
+	fd := int(l.f.Fd())
+	var sx unix.Statx_t
+	const mask = unix.STATX_SIZE | unix.STATX_NLINK
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, &sx) == nil && sx.Mask&mask == mask {
+		return int64(sx.Size), sx.Nlink, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return headerLine(r)
+	var st unix.Stat_t // an old kernel, or a sandbox that does not know the call
+	err = unix.Fstat(fd, &st)
+	return st.Size, uint32(st.Nlink), err
 }
 
 // write appends whole lines in one write. What a full disk cut is taken back.

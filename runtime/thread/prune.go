@@ -26,15 +26,19 @@ type PruneOptions struct {
 	// Protect, if set, says which sessions stay in any case, as those with a
 	// waiting run.
 	Protect func(id string) bool
+	// Event, if set, is called for each event of a session that is to go, while it
+	// can still be read. If it turns out that it can't, the session stays.
+	Event func(id string, e Event)
 	// Removed, if set, is called for each session that is gone, to remove what
-	// others keep of it, as the logs of its turns. Its error ends Prune.
+	// others keep of it, as the logs of its turns.
 	Removed func(id string) error
 }
 
 // Prune removes sessions, oldest first, and returns their ids. Sessions whose
-// turn runs stay, and so do those that can't be read or are of a newer version:
-// they count, but what is in them is not known. What crashes left of sessions
-// that are not there is swept up.
+// turn runs stay, and so do those that can't be locked or read whole, or are of a
+// newer version: they count, but what is in them is not known. That ends nothing:
+// the error, in the end, is of each of them. What crashes left of sessions that
+// are not there is swept up.
 func (s *Store) Prune(ctx context.Context, o PruneOptions) (removed []string, err error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -50,22 +54,23 @@ func (s *Store) Prune(ctx context.Context, o PruneOptions) (removed []string, er
 	if err != nil {
 		return nil, err
 	}
+	var errs []error
 	for _, p := range o.excess(places) {
 		if err := ctx.Err(); err != nil {
-			return removed, err
+			return removed, errors.Join(append(errs, err)...)
 		}
 		gone, err := s.prune(ctx, p, o)
 		if gone {
 			removed = append(removed, p.id)
 		}
 		if err != nil {
-			return removed, err
+			errs = append(errs, err)
 		}
 	}
-	if o.DryRun {
-		return removed, nil
+	if !o.DryRun {
+		errs = append(errs, s.sweep(o.Now))
 	}
-	return removed, s.sweep(o.Now)
+	return removed, errors.Join(errs...)
 }
 
 // excess are the places beyond the limits, oldest first.
@@ -93,7 +98,7 @@ func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, 
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("the session %s stays: %w", p.id, err)
 	}
 	defer release()
 	// Somebody may have gone on with it since it was listed.
@@ -101,8 +106,8 @@ func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, 
 	if err != nil || len(now) == 0 || now[0] != p {
 		return false, err
 	}
-	if _, err := s.Get(ctx, p.id); err != nil {
-		return false, nil
+	if err := s.readable(ctx, p.id, o.Event); err != nil {
+		return false, fmt.Errorf("the session %s stays: %w", p.id, err)
 	}
 	if o.DryRun {
 		return true, nil
@@ -116,6 +121,20 @@ func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, 
 		}
 	}
 	return true, nil
+}
+
+// readable reads a session whole: what can't be read is for a person to remove.
+func (s *Store) readable(ctx context.Context, id string, f func(id string, e Event)) error {
+	if _, _, err := s.summary(id); err != nil {
+		return err
+	}
+	_, err := s.Read(ctx, id, 0, func(e Event) error {
+		if f != nil {
+			f(id, e)
+		}
+		return nil
+	})
+	return err
 }
 
 // sweepAfter is how long the rest of a crash stays: what is younger may belong
@@ -147,10 +166,7 @@ func (s *Store) sweep(now time.Time) error {
 		dirs = append(dirs, filepath.Join(s.folders, key))
 	}
 	for _, dir := range dirs {
-		names, err := readNames(dir)
-		if err != nil {
-			return err
-		}
+		names, _ := readNames(dir) // of an index that is damaged, nothing
 		for _, name := range names {
 			s.sweepOne(filepath.Join(dir, name), now)
 		}

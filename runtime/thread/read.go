@@ -19,7 +19,10 @@ func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) e
 		return from, err
 	}
 	defer s.release(l)
-	start, end, err := l.extent(ctx)
+	l.mu.Lock()
+	start := l.events
+	end, err := l.extent(ctx)
+	l.mu.Unlock()
 	if err != nil {
 		return from, err
 	}
@@ -35,35 +38,54 @@ func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) e
 	return l.read(ctx, from, end, f)
 }
 
-// extent is where the events start and end. What lies between never changes
-// again, so it is read without holding up those who append.
-func (l *logFile) extent(ctx context.Context) (start, end int64, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// extent is where the events end. What lies before never changes again, so it
+// is read without holding up those who append. The caller holds l.mu.
+func (l *logFile) extent(ctx context.Context) (end int64, err error) {
 	if err := flock(ctx, l.f, unix.LOCK_SH, l.store.lockWait); err != nil {
-		return 0, 0, fmt.Errorf("reading the session %s: %w", l.id, err)
+		return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
 	}
 	defer unlock(l.f)
 	st, err := l.f.Stat()
 	if err != nil {
-		return 0, 0, fmt.Errorf("reading the session %s: %w", l.id, err)
-	}
-	if l.events == 0 {
-		if err := l.readHeader(st.Size()); err != nil || l.events == 0 {
-			return 0, 0, err
-		}
+		return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
 	}
 	if st.Size() > l.store.max+maxHeader+MaxEvent {
-		return 0, 0, l.unreadable("has %d bytes, more than a session may have", st.Size())
+		return 0, l.unreadable("has %d bytes, more than a session may have", st.Size())
 	}
 	end, err = l.wholeEnd(st.Size())
 	if err == nil && end < l.events {
-		err = l.unreadable("was cut")
+		err = l.unreadable("was cut to %d bytes", end)
 	}
-	return l.events, end, err
+	return end, err
+}
+
+// verify is what Get needs to know of a thread: that it can be gone on with.
+func (l *logFile) verify(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end, err := l.extent(ctx)
+	if err != nil {
+		return err
+	}
+	return l.skim(end)
 }
 
 func (l *logFile) read(ctx context.Context, from, end int64, f func(Event) error) (int64, error) {
+	return l.lines(from, end, func(at int64, line []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var e Event
+		if err := decodeEvent(line, &e); err != nil {
+			return l.unreadable("has a line at byte %d that is no event (%v)", at, err)
+		}
+		return f(e)
+	})
+}
+
+// lines calls f for each line between two positions where lines end, and returns
+// the position of the first line that f did not take.
+func (l *logFile) lines(from, end int64, f func(at int64, line []byte) error) (int64, error) {
 	// One byte more than a line may have, so that a longer one is seen. The byte
 	// before the first line tells whether it is the start of one.
 	at := from - 1
@@ -72,9 +94,6 @@ func (l *logFile) read(ctx context.Context, from, end int64, f func(Event) error
 		return from, l.unreadable("has no line that starts at byte %d", from)
 	}
 	for from < end {
-		if err := ctx.Err(); err != nil {
-			return from, err
-		}
 		line, err := r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			return from, l.unreadable("has a line of more than %d bytes at byte %d", MaxEvent, from)
@@ -82,11 +101,7 @@ func (l *logFile) read(ctx context.Context, from, end int64, f func(Event) error
 		if err != nil {
 			return from, fmt.Errorf("reading the session %s: %w", l.id, err)
 		}
-		var e Event
-		if err := decodeEvent(line, &e); err != nil {
-			return from, l.unreadable("has a line at byte %d that is no event (%v)", from, err)
-		}
-		if err := f(e); err != nil {
+		if err := f(from, line); err != nil {
 			return from, err
 		}
 		from += int64(len(line))

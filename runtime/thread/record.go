@@ -1,7 +1,6 @@
 package thread
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -120,18 +119,52 @@ const tempExt = ".tmp"
 
 func (s *Store) marker(key, id string) string { return filepath.Join(s.folders, key, id) }
 
-// mark says that a session belongs to a folder.
+// indexed says whether there is an index of folders that can be used.
+func (s *Store) indexed() bool {
+	st, err := os.Lstat(s.folders)
+	return err == nil && st.IsDir() && ours(st)
+}
+
+// errBadIndex says that something else stands in the place of a part of the index.
+var errBadIndex = errors.New("it is not a folder")
+
+// mark says that a session belongs to a folder. The index holds nothing that the
+// sessions do not say too, so a damaged one is made anew.
 func (s *Store) mark(key, id string) error {
+	if !s.indexed() {
+		return nil // and it could not be made: listing looks at all sessions
+	}
+	err := s.tryMark(key, id)
+	if errors.Is(err, errBadIndex) {
+		if err = os.RemoveAll(s.folders); err == nil {
+			err = s.index()
+		}
+		if err == nil {
+			err = s.tryMark(key, id)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("in the index of folders, %s, which may be removed: %w", s.folders, err)
+	}
+	return nil
+}
+
+func (s *Store) tryMark(key, id string) error {
 	dir := filepath.Join(s.folders, key)
 	for tries := 1; ; tries++ {
 		if err := os.Mkdir(dir, 0o700); err == nil {
 			s.sync.mark(s.folders)
 		} else if !errors.Is(err, fs.ErrExist) {
 			return err
+		} else if st, err := os.Lstat(dir); err == nil && !st.IsDir() {
+			return errBadIndex
 		}
-		f, err := os.OpenFile(s.marker(key, id), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+		f, err := os.OpenFile(s.marker(key, id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrNotExist) && tries < 10 {
 			continue // the folder's last session was just removed, and the folder with it
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return nil // only the name counts
 		}
 		if err != nil {
 			return err
@@ -173,6 +206,11 @@ func (s *Store) index() error {
 			return fmt.Errorf("listing sessions by folder: %w", err)
 		}
 	}
+	if st, err := os.Lstat(s.folders); err == nil && !st.IsDir() {
+		if err := os.Remove(s.folders); err != nil {
+			return fmt.Errorf("listing sessions by folder: %w", err)
+		}
+	}
 	if err := os.Rename(tmp, s.folders); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTEMPTY) {
 		return fmt.Errorf("listing sessions by folder: %w", err)
 	}
@@ -190,8 +228,7 @@ func (s *Store) summary(id string) (Record, string, error) {
 		return Record{}, "", err
 	}
 	defer func() { _ = l.f.Close() }()
-	r, err = l.record()
-	return r, "", err
+	return l.made, "", nil
 }
 
 // folder is a directory as two are compared: cleaned, and without symlinks as
@@ -231,8 +268,6 @@ const (
 	format  = "chant-acp/thread"
 	version = 1
 	logExt  = ".jsonl"
-
-	headerStart = `{"format":"` + format + `","version":`
 )
 
 func headerLine(r Record) ([]byte, error) {
@@ -246,16 +281,6 @@ func headerLine(r Record) ([]byte, error) {
 		return nil, fmt.Errorf("the folder's name has %d bytes", len(r.Cwd))
 	}
 	return append(line, '\n'), nil
-}
-
-// tornHeader says whether this, all of a file, may be the start of a header
-// that a crash cut.
-func tornHeader(raw []byte) bool {
-	raw = bytes.TrimRight(raw, "\x00")
-	if len(raw) < len(headerStart) {
-		return bytes.HasPrefix([]byte(headerStart), raw)
-	}
-	return bytes.HasPrefix(raw, []byte(headerStart))
 }
 
 // touch sets a thread's time of change, by which sessions are listed.

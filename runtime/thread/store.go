@@ -114,18 +114,20 @@ func (s *Store) createLog(r Record) error {
 	return err
 }
 
-// Get implements agent.Store.
-func (s *Store) Get(_ context.Context, id string) (Record, error) {
+// Get implements agent.Store. It looks the thread over from its beginning to its
+// end, so that a damaged one is not resumed.
+func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	l, err := s.borrow(id)
 	if err != nil {
 		return Record{}, err
 	}
 	defer s.release(l)
+	if err := l.verify(ctx); err != nil {
+		return Record{}, err
+	}
 	r, _, err := s.readRecord(id)
 	if errors.Is(err, errNoRecord) {
-		if r, err = l.record(); err != nil {
-			return Record{}, err
-		}
+		r, err = l.made, nil
 	}
 	if err != nil {
 		return Record{}, err
@@ -181,6 +183,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	release, err := s.lock(ctx, id, s.lockWait)
+	if errors.Is(err, errNoLock) && os.Remove(s.lockPath(id)) == nil { // nobody can hold it
+		release, err = s.lock(ctx, id, s.lockWait)
+	}
 	if err != nil {
 		return fmt.Errorf("removing the session %s: %w", id, err)
 	}
@@ -211,7 +216,7 @@ func (s *Store) removeRest(id string) {
 		_ = os.Remove(filepath.Join(s.folders, folder)) // fails while there are others
 	}
 	_ = os.Remove(s.recordPath(id))
-	_ = os.Remove(filepath.Join(s.locks, id))
+	_ = os.Remove(s.lockPath(id))
 }
 
 // prepare makes the folders, or says what is in their place.
@@ -227,12 +232,10 @@ func (s *Store) prepare() error {
 			return err
 		}
 	}
-	if _, err := os.Lstat(s.folders); errors.Is(err, fs.ErrNotExist) {
-		if err := s.index(); err != nil {
-			return err
-		}
+	if !s.indexed() {
+		_ = s.index() // without one, listing by folder looks at all sessions
 	}
-	return stateroot.Make(s.folders)
+	return nil
 }
 
 // look checks that the folder of sessions is this user's and no link, as prepare
