@@ -18,8 +18,9 @@ func (e *AnswerError) Error() string {
 
 func (e *AnswerError) Unwrap() error { return e.Err }
 
-// CheckSchema says whether a JSON Schema can be used. References lead nowhere but
-// into the schema itself.
+// CheckSchema says whether a JSON Schema can be used: one without references,
+// within bounds of size and depth, so that an answer is checked in bounded time.
+// The error names the place in the schema.
 func CheckSchema(schema json.RawMessage) error {
 	_, err := resolve(schema)
 	return err
@@ -38,20 +39,26 @@ func (r Request) Meets(answer json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if err := mayBeChecked(r.Schema, answer); err != nil {
+		return &AnswerError{err}
+	}
 	var value any
 	if err := json.Unmarshal(answer, &value); err != nil {
-		return &AnswerError{fmt.Errorf("it is not JSON: %w", err)}
+		return &AnswerError{fmt.Errorf("it is not JSON: %s", plain(err))}
 	}
 	if err := schema.Validate(value); err != nil {
-		return &AnswerError{err}
+		return &AnswerError{errors.New(failure(err))}
 	}
 	return nil
 }
 
 func resolve(text json.RawMessage) (*jsonschema.Resolved, error) {
+	if err := bounded(text); err != nil {
+		return nil, fmt.Errorf("the JSON Schema can't be used: %w", err)
+	}
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(text, &schema); err != nil {
-		return nil, fmt.Errorf("the JSON Schema can't be read: %w", err)
+		return nil, fmt.Errorf("the JSON Schema can't be read: %s", plain(err))
 	}
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
