@@ -49,7 +49,7 @@ var imports = map[string][]string{
 	"internal/stdio":      {},
 	"internal/termtext":   {},
 
-	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
+	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/process", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
 	"cmd/chant-acp/internal/setup": {},
 }
 

@@ -35,6 +35,9 @@ const (
 	OriginClient Origin = iota
 	OriginMCP
 	OriginHeartbeat
+	// OriginProgram is a connection of a program that an agent runs: a step that
+	// types lines is not the person who let it run.
+	OriginProgram
 )
 
 // Options configure an Agent. The zero value of each is its default.

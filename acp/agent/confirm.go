@@ -53,6 +53,8 @@ func (t *turn) noPerson() string {
 		return "it has to be confirmed by a person, and this turn came over MCP"
 	case OriginHeartbeat:
 		return "it has to be confirmed by a person, and this turn was started by HEARTBEAT.md"
+	case OriginProgram:
+		return "it has to be confirmed by a person, and this turn was started by a program that chant-acp runs"
 	}
 	return ""
 }

@@ -344,7 +344,7 @@ func TestLookingBack(t *testing.T) {
 }
 
 func TestWhoMayDecide(t *testing.T) {
-	for _, origin := range []agent.Origin{agent.OriginMCP, agent.OriginHeartbeat} {
+	for _, origin := range []agent.Origin{agent.OriginMCP, agent.OriginHeartbeat, agent.OriginProgram} {
 		w := dialOps(t, setup{origin: origin, options: agent.Options{Gates: "ask"}})
 		s := w.newSession()
 		if o, log := w.prompt(s, "run gated"); o.String() != "end_turn/waiting" || slices.Contains(log.order(), "request") {

@@ -176,3 +176,48 @@ func TestRunIsResumed(t *testing.T) {
 		})
 	}
 }
+
+// What a step types is not said by a person: another run's gate stays as it is,
+// and nothing is confirmed, whatever flags are given.
+func TestAStepIsNoPerson(t *testing.T) {
+	dir, state := opProject(t)
+	prompt := func(line string) string {
+		c := program(t, "prompt", "--cwd", dir, line)
+		c.Env = append(c.Env, "CHANT_ACP_STATE="+state)
+		out, _ := c.CombinedOutput() // its exit code is that of the turn
+		return string(out)
+	}
+	if out := prompt("run gated"); !strings.Contains(out, "approve gated ship") {
+		t.Fatal(out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(`version: 1
+commands:
+  wipe: {summary: wipes, exec: [touch, wiped], effect: destroy}
+  ask: {summary: asks, exec: [touch, wiped], effect: write, confirm: ask}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var steps strings.Builder
+	for _, line := range []string{"approve gated ship", "reject gated ship", "signal paid", "wipe", "ask"} {
+		for _, flags := range []string{"--yes", "--yes --gates ask --confirm ask"} {
+			fmt.Fprintf(&steps, "      - shell: %q\n", fmt.Sprintf("%s prompt %s '%s' >>said.txt; test $? = 3", binary(t), flags, line))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sly.op.yaml"), []byte("name: sly\nphases:\n  - name: Try\n    steps:\n"+steps.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := prompt("run sly")
+	said, err := os.ReadFile(filepath.Join(dir, "said.txt"))
+	if err != nil || !strings.Contains(out, "completed in") || strings.Count(string(said), "a program that chant-acp runs") != 10 {
+		t.Errorf("%s\nthe steps were told %s, %v", out, said, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "wiped")); err == nil {
+		t.Error("something was confirmed")
+	}
+	if out := prompt("run status gated"); !strings.Contains(out, "approve gated ship") {
+		t.Errorf("the gate was decided: %s", out)
+	}
+	if out := prompt("approve gated ship"); !strings.Contains(out, "was approved by") {
+		t.Errorf("a person: %s", out)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/internal/stdio"
@@ -122,6 +123,16 @@ func (f *agentFlags) agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 	return agent.New(o)
 }
 
+// origin says who is behind the prompts of this process. A program that an agent
+// runs finds the agent's token in its environment, and passes it on to what it
+// starts: no person is behind what such a program types.
+func origin() agent.Origin {
+	if os.Getenv(process.TokenVar) != "" {
+		return agent.OriginProgram
+	}
+	return agent.OriginClient
+}
+
 func newServe(std streams) *cobra.Command {
 	var f agentFlags
 	c := &cobra.Command{
@@ -194,7 +205,7 @@ func serve(std streams, f *agentFlags) error {
 		defer closeStore(kept, log)
 		store = kept
 	}
-	if err := f.agent(log, store).Serve(ctx, acp.NewTransport(reader, writer)); err != nil {
+	if err := f.agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), origin()); err != nil {
 		log.Info().Err(err).Msg("the connection ended")
 	}
 	return nil
