@@ -54,7 +54,7 @@ func (rt *Runtime) end(ctx context.Context, k *kept, why string, by host.Actor) 
 		return err
 	}
 	defer j.close()
-	if err := j.append(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps}); err != nil {
+	if err := j.append(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps, Op: k.Op, Env: k.Env}); err != nil {
 		return err
 	}
 	return j.append(entry{Kind: entryStatus, State: string(host.RunCancelled), Error: why})

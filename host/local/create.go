@@ -17,8 +17,8 @@ import (
 )
 
 // firstLeg begins a journal.
-func firstLeg(p plan, by host.Actor) entry {
-	return entry{Kind: entryLeg, Leg: 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: p.count()}
+func firstLeg(r record, p plan, by host.Actor) entry {
+	return entry{Kind: entryLeg, Leg: 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: p.count(), Op: r.Op, Env: r.Env}
 }
 
 // create makes the folder of a run, with the beginning of its journal: beside its

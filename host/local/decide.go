@@ -101,7 +101,7 @@ func passedGate(k *kept, name string) *decision {
 		if err != nil || !found {
 			continue
 		}
-		if w, err := describe(k.folder, k.record, rec); err == nil && w.Name == name {
+		if w, _, err := describe(k.folder, k.record, rec); err == nil && w.Name == name {
 			return s.end.Decision
 		}
 	}
@@ -187,16 +187,15 @@ func (rt *Runtime) request(ctx context.Context, id string) (*kept, host.OpWait, 
 	if k.problem != "" {
 		return nil, host.OpWait{}, rt.over(ctx, k)
 	}
-	var name *pause.NameError
-	w, err := rt.wait(ctx, k.folder, k.record, pauseOf(id))
-	var damage *damageError
-	if errors.As(err, &name) || errors.As(err, &damage) && strings.HasPrefix(damage.problem, "is gone") {
+	s := k.history.steps[pauseOf(id)]
+	if s == nil || s.asked != id {
 		return nil, host.OpWait{}, unknown
 	}
+	w, err := rt.wait(ctx, k.folder, k.record, s)
 	if err != nil {
 		return nil, host.OpWait{}, err
 	}
-	if w.RequestID != id || w.Kind != host.WaitGate {
+	if w.Kind != host.WaitGate {
 		return nil, host.OpWait{}, unknown
 	}
 	return k, w, nil

@@ -92,7 +92,7 @@ func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
 	}
 	h := k.history
 	i.Began = h.began
-	if !i.State.Open() {
+	if h.status != nil && !host.RunState(h.status.State).Open() {
 		i.Ended = h.last
 	}
 	if h.failing != nil {

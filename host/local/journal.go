@@ -35,12 +35,16 @@ type entry struct {
 	User   string `json:"user,omitempty"`
 	Client string `json:"client,omitempty"`
 	Steps  int    `json:"steps,omitempty"` // how many the phases have
+	Op     string `json:"op,omitempty"`    // for those who look where the record is lost
+	Env    string `json:"env,omitempty"`
 
 	Step    string `json:"step,omitempty"` // its key
 	Title   string `json:"title,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
 	WaitMs  int64  `json:"waitMs,omitempty"` // retry
 	Pause   string `json:"pause,omitempty"`  // ask: the id of the record
+	// Request is the id of the question; its record is known by it.
+	Request string `json:"request,omitempty"` // ask
 
 	State      string            `json:"state,omitempty"` // end, status
 	DurationMs int64             `json:"durationMs,omitempty"`
@@ -120,7 +124,8 @@ func cutText(s string) string {
 }
 
 // readJournal reads a journal: whole lines only, since what a crash cut was
-// followed by no act.
+// followed by no act. Of a damaged one it returns what comes before the damage,
+// which is for those who only look.
 func readJournal(path string) (*history, error) {
 	text, err := durable.Read(path, maxJournal)
 	if err != nil {
@@ -141,17 +146,17 @@ func parseJournal(path string, text []byte) (*history, error) {
 		number++
 		var e entry
 		if len(line) > maxEntry {
-			return nil, &damageError{path: path, problem: fmt.Sprintf("is damaged: line %d has %d bytes", number, len(line))}
+			return h, &damageError{path: path, problem: fmt.Sprintf("is damaged: line %d has %d bytes", number, len(line))}
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, &damageError{path: path, problem: fmt.Sprintf("is damaged: line %d is no entry: %v", number, err)}
+			return h, &damageError{path: path, problem: fmt.Sprintf("is damaged: line %d is no entry", number)}
 		}
 		if err := h.take(e); err != nil {
-			return nil, &damageError{path: path, problem: fmt.Sprintf("is damaged: line %d: %v", number, err)}
+			return h, &damageError{path: path, problem: fmt.Sprintf("is damaged: line %d: %v", number, err)}
 		}
 	}
 	if h.legs == 0 {
-		return nil, &damageError{path: path, problem: "is damaged: it holds no beginning"}
+		return h, &damageError{path: path, problem: "is damaged: it holds no beginning"}
 	}
 	return h, nil
 }
@@ -174,6 +179,7 @@ type stepHistory struct {
 	title string
 	begun bool   // in some leg
 	pause string // the id of what it waits for
+	asked string // the id of the question in its record
 	end   *entry // nil while it is not over
 }
 
@@ -248,7 +254,7 @@ func (h *history) takeStep(e entry) error {
 	case entryStart:
 		s.begun, h.current = true, e.Step
 	case entryAsk:
-		s.begun, s.pause = true, e.Pause
+		s.begun, s.pause, s.asked = true, e.Pause, e.Request
 	case entryEnd:
 		return h.takeEnd(s, e)
 	}

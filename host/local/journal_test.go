@@ -123,10 +123,14 @@ func TestDamageIsKeptAsideAndTold(t *testing.T) {
 			if _, err := r.rt.Decide(t.Context(), approve(res.Run.ID, "go")); err == nil {
 				t.Error("a gate of it was approved")
 			}
-			if _, _, err := r.start(on(res)); err == nil || !strings.Contains(err.Error(), "unreadable") {
-				t.Errorf("it was gone on with: %v", err)
+			for _, req := range []host.OpRequest{on(res), named("deploy")} {
+				if _, _, err := r.start(req); !isRefusal(err, "may not be over, and can't go on") {
+					t.Errorf("it was gone on with: %v", err)
+				}
 			}
-			if next, _ := r.run(named("deploy")); next.Run.ID == res.Run.ID || next.Run.State != host.RunWaiting {
+			anew := named("deploy")
+			anew.Mode = host.RunRestart
+			if next, _ := r.run(anew); next.Run.ID == res.Run.ID || next.Run.State != host.RunWaiting {
 				t.Errorf("it keeps others from running: %+v", next)
 			}
 		})

@@ -84,7 +84,7 @@ func (l *leg) open(ctx context.Context) error {
 	l.log = openLog(l.output())
 	l.began = time.Now()
 	if !l.fresh {
-		e := firstLeg(l.plan, l.req.Actor)
+		e := firstLeg(l.record, l.plan, l.req.Actor)
 		e.Leg = h.legs + 1
 		if err := l.append(e); err != nil {
 			return err

@@ -65,18 +65,14 @@ func (l *leg) ask(s *step) (pause.Record, host.OpWait, error) {
 	asked := l.history.steps[s.key] != nil && l.history.steps[s.key].pause != ""
 	l.mu.Unlock()
 	if !asked {
-		q, err := l.question(s)
-		if err != nil {
-			return pause.Record{}, host.OpWait{}, err
-		}
-		if _, err := store.Ask(l.ctx, s.key, q, now); err != nil {
-			return pause.Record{}, host.OpWait{}, l.damaged(err)
-		}
-		if err := l.append(entry{Kind: entryAsk, Step: s.key, Title: s.title, Pause: s.key}); err != nil {
+		if err := l.askFirst(s, store, now); err != nil {
 			return pause.Record{}, host.OpWait{}, err
 		}
 	}
-	w, err := l.rt.wait(l.ctx, l.folder, l.record, s.key)
+	l.mu.Lock()
+	h := l.history.steps[s.key]
+	l.mu.Unlock()
+	w, err := l.rt.wait(l.ctx, l.folder, l.record, h)
 	if err != nil {
 		return pause.Record{}, w, err
 	}
@@ -87,20 +83,30 @@ func (l *leg) ask(s *step) (pause.Record, host.OpWait, error) {
 	return rec, w, err
 }
 
-// damaged sets aside a record that can't be read.
-func (l *leg) damaged(err error) error {
-	var corrupt *pause.CorruptError
-	if errors.As(err, &corrupt) {
-		return &damageError{path: corrupt.Path, problem: "can't be read (" + corrupt.Err.Error() + ")" + asideOf(corrupt.Path)}
+// askFirst asks for what the journal holds no question for. A record that is there
+// all the same is one that a crash left unjournaled, or one that a step wrote to
+// pass the gate: neither counts.
+func (l *leg) askFirst(s *step, store *pause.Store, now time.Time) error {
+	id := requestID(l.ID(), s.key)
+	q, err := l.question(s, id)
+	if err != nil {
+		return err
 	}
-	return err
+	aside, err := store.Ask(l.ctx, s.key, q, now)
+	if err != nil {
+		return err
+	}
+	if aside != "" {
+		l.notice("A record of %s was there before it was asked for. It counts for nothing, and is kept as %s.", s.title, aside)
+	}
+	return l.append(entry{Kind: entryAsk, Step: s.key, Title: s.title, Pause: s.key, Request: id})
 }
 
 // question is what a step waits for, as it is kept.
-func (l *leg) question(s *step) (pause.Request, error) {
+func (l *leg) question(s *step, id string) (pause.Request, error) {
 	var q pause.Request
 	about := question{
-		Run: l.ID(), Op: l.Op, Name: s.Name, Description: l.rt.mask.Text(s.Description), Digest: l.Digest, RequestID: requestID(l.ID(), s.key),
+		Run: l.ID(), Op: l.Op, Name: s.Name, Description: l.rt.mask.Text(s.Description), Digest: l.Digest, RequestID: id,
 	}
 	switch s.Kind {
 	case op.Gate:

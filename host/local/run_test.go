@@ -339,7 +339,7 @@ func TestTimeLimit(t *testing.T) {
 	if rec.Context, err = r.rt.context(nil); err != nil {
 		t.Fatal(err)
 	}
-	f, err := r.rt.create(&rec, id, firstLeg(steps, host.Actor{}))
+	f, err := r.rt.create(&rec, id, firstLeg(record{}, steps, host.Actor{}))
 	if err != nil {
 		t.Fatal(err)
 	}

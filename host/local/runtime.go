@@ -118,28 +118,58 @@ func (rt *Runtime) load(id string) (*kept, error) {
 }
 
 // read reads what is kept. What is damaged is set aside, unless a process lives
-// that may know better.
+// that may know better; the rest of the run is told of all the same.
 func (k *kept) read(live bool) {
 	k.live, k.problem = live, ""
-	k.record = record{ID: k.id()}
 	r, err := k.readRecord()
-	if err == nil {
-		k.record = r
-		k.history, err = readJournal(k.journal())
+	k.record = r
+	lost := k.lost(k.folder.record(), err)
+	k.history, err = readJournal(k.journal())
+	k.problem = strings.Join(slices.DeleteFunc([]string{lost, k.lost(k.journal(), err)}, func(s string) bool { return s == "" }), "; ")
+	if err != nil {
+		k.history = k.before(k.history)
 	}
+	if lost != "" {
+		k.record = record{ID: k.id()}
+		if k.history != nil {
+			k.Op, k.Env = k.history.leg.Op, k.history.leg.Env
+		}
+	}
+}
+
+// lost says what became of a file that could not be read, "" of one that was.
+func (k *kept) lost(path string, err error) string {
 	var damage *damageError
 	switch {
 	case err == nil:
+		return ""
 	case errors.Is(err, fs.ErrNotExist):
-		k.problem = k.missing()
-	case errors.As(err, &damage):
-		k.problem = damage.Error()
-		if !damage.newer && !live {
-			k.problem += asideOf(damage.path)
+		if _, err := os.Lstat(path); err == nil {
+			return path + " changed while it was read"
 		}
-	default: // one run that can't be read hides no other
-		k.problem = err.Error()
+		return path + " is gone" + asidesOf(path)
+	case errors.As(err, &damage):
+		if damage.newer || k.live {
+			return damage.Error()
+		}
+		return damage.Error() + asideOf(damage.path)
 	}
+	return err.Error() // one run that can't be read hides no other
+}
+
+// before is what a damaged journal says up to its damage: read, or kept aside.
+// nil where that is nothing.
+func (k *kept) before(read *history) *history {
+	for _, path := range asides(k.journal()) {
+		if read == nil || read.legs == 0 {
+			text, _ := durable.Read(path, maxJournal) // what can't be read says nothing
+			read, _ = parseJournal(path, text)
+		}
+	}
+	if read == nil || read.legs == 0 {
+		return nil
+	}
+	return read
 }
 
 // asideOf sets a damaged file aside, and says where it is.
@@ -151,19 +181,23 @@ func asideOf(path string) string {
 	return "; it is kept as " + aside
 }
 
-// missing says what is not there, and what was set aside before.
-func (k *kept) missing() string {
-	for _, path := range []string{k.folder.record(), k.journal()} {
-		if _, err := os.Lstat(path); err == nil {
-			continue
+// asides are what was set aside of a file before, sorted.
+func asides(path string) []string {
+	entries, _ := os.ReadDir(filepath.Dir(path)) // a folder that can't be read holds nothing to tell of
+	var found []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+".corrupt-") {
+			found = append(found, filepath.Join(filepath.Dir(path), e.Name()))
 		}
-		if aside, _ := filepath.Glob(path + ".corrupt-*"); len(aside) > 0 {
-			slices.Sort(aside)
-			return path + " was damaged; it is kept as " + strings.Join(aside, ", ")
-		}
-		return path + " is gone"
 	}
-	return k.dir + " changed while it was read"
+	return found
+}
+
+func asidesOf(path string) string {
+	if found := asides(path); len(found) > 0 {
+		return "; what was there is kept as " + strings.Join(found, ", ")
+	}
+	return ""
 }
 
 func (k *kept) state() host.RunState {
@@ -202,10 +236,7 @@ func (rt *Runtime) each(yield func(*kept) bool) error {
 		if !e.IsDir() || !validID(e.Name()) {
 			continue
 		}
-		began[e.Name()] = time.Time{}
-		if st, err := os.Lstat(rt.folder(e.Name()).record()); err == nil {
-			began[e.Name()] = st.ModTime()
-		}
+		began[e.Name()] = rt.folder(e.Name()).made()
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(began), func(a, b string) int {
 		return cmp.Or(began[b].Compare(began[a]), cmp.Compare(a, b))
@@ -220,6 +251,16 @@ func (rt *Runtime) each(yield func(*kept) bool) error {
 		}
 	}
 	return nil
+}
+
+// made is when what was asked was written, also where it was set aside since.
+func (f folder) made() time.Time {
+	for _, path := range append([]string{f.record()}, asides(f.record())...) {
+		if st, err := os.Lstat(path); err == nil {
+			return st.ModTime()
+		}
+	}
+	return time.Time{}
 }
 
 // fits says whether a run may be the one that a line means.

@@ -47,8 +47,8 @@ func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun,
 		if err != nil {
 			return nil, err
 		}
-		if k.problem != "" {
-			return nil, rt.over(ctx, k)
+		if k.Root == "" { // nobody knows any more what was asked
+			return nil, rt.unreadable(ctx, k, req.Ref)
 		}
 		id = k.identity()
 		req.Ref.Env, req.Ref.Params = k.Env, k.Params
@@ -63,6 +63,11 @@ func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun,
 		return nil, err
 	}
 	switch {
+	case there != nil && there.problem != "" && !there.isOver():
+		if req.Mode != host.RunRestart || there.live {
+			return nil, rt.unreadable(ctx, there, req.Ref)
+		}
+		return rt.begin(ctx, req, id, there)
 	case there == nil || !there.state().Open():
 		return rt.begin(ctx, req, id, there)
 	case req.Mode == host.RunRestart:
@@ -104,13 +109,60 @@ func (rt *Runtime) newest(identity, named string) (*kept, error) {
 		named = strings.TrimSpace(string(text))
 	}
 	k, err := rt.load(named)
-	if errors.Is(err, fs.ErrNotExist) { // a crash came between the pointer and the run
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) { // a crash came between the pointer and the run, or the pointer is damaged
+		return rt.openOf(identity)
 	}
-	if err != nil || k.problem != "" {
-		return nil, err // an unreadable run is not open
+	return k, err
+}
+
+// openOf looks for the open run of an identity among all runs.
+func (rt *Runtime) openOf(identity string) (open *kept, err error) {
+	err = rt.each(func(k *kept) bool {
+		if k.state().Open() && k.identity() == identity {
+			open = k
+		}
+		return open == nil
+	})
+	return open, err
+}
+
+// isOver says whether the journal holds the end of a run, whatever else is lost.
+func (k *kept) isOver() bool {
+	return k.history != nil && k.history.status != nil && !host.RunState(k.history.status.State).Open()
+}
+
+// unreadable refuses to begin anew, without a word, what may not be over.
+func (rt *Runtime) unreadable(ctx context.Context, k *kept, ref host.RunRef) error {
+	refusal := &host.OpRefusal{
+		Reason: fmt.Sprintf("The run %s of %s may not be over, and can't go on: %s.", k.id(), opOf(k, ref), k.problem),
+		Lines:  []string{"run status --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
 	}
-	return k, nil
+	switch {
+	case k.live:
+		refusal.Reason += " A process still runs it; wait for its end."
+	case opOf(k, ref) == unknownOp: // a line that begins it anew would need its name
+	default:
+		refusal.Reason += " It can only be given up, without its compensation, and begun anew."
+		ref.ID, ref.Op = "", opOf(k, ref)
+		if k.Root != "" {
+			ref.Env, ref.Params = k.Env, k.Params
+		}
+		refusal.Lines = append(refusal.Lines, startLine(ref)+" --restart")
+	}
+	return refusal
+}
+
+const unknownOp = "an unknown Op"
+
+// opOf is the Op of a run of which not everything is known.
+func opOf(k *kept, ref host.RunRef) string {
+	switch {
+	case k.Op != "":
+		return k.Op
+	case ref.Op != "":
+		return ref.Op
+	}
+	return unknownOp
 }
 
 // begin makes a new run and starts it. before is the last one of its identity.
@@ -141,7 +193,7 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	if r.Context, err = rt.context(req.Context); err != nil {
 		return nil, err
 	}
-	f, err := rt.create(&r, id, firstLeg(steps, req.Actor))
+	f, err := rt.create(&r, id, firstLeg(r, steps, req.Actor))
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +214,13 @@ func (rt *Runtime) mayBeginAgain(ctx context.Context, req host.OpRequest, id str
 		return rt.over(ctx, before)
 	}
 	open, err := rt.newest(id, "")
-	if err != nil || open == nil || !open.state().Open() || open.ID == before.ID {
+	switch {
+	case err != nil || open == nil || open.ID == before.ID:
 		return err
+	case open.problem != "" && !open.isOver():
+		return rt.unreadable(ctx, open, req.Ref)
+	case !open.state().Open():
+		return nil
 	}
 	return &host.OpRefusal{
 		Reason: fmt.Sprintf("The run %s of %s is over, and another one is open.", before.ID, before.Op),

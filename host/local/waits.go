@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -23,7 +24,7 @@ func (rt *Runtime) waits(ctx context.Context, k *kept) ([]host.OpWait, error) {
 	slices.SortFunc(keys, compareKeys)
 	var waits []host.OpWait
 	for _, key := range keys {
-		w, err := rt.wait(ctx, k.folder, k.record, k.history.steps[key].pause)
+		w, err := rt.wait(ctx, k.folder, k.record, k.history.steps[key])
 		if err != nil {
 			return waits, err
 		}
@@ -32,9 +33,11 @@ func (rt *Runtime) waits(ctx context.Context, k *kept) ([]host.OpWait, error) {
 	return waits, nil
 }
 
-// wait reads one pause record. A damaged one is set aside.
-func (rt *Runtime) wait(ctx context.Context, f folder, r record, id string) (host.OpWait, error) {
-	rec, found, err := f.pauses().Look(ctx, id, rt.o.Now())
+// wait reads the pause record that a step waits for. A damaged one is set aside,
+// and so is one of another question.
+func (rt *Runtime) wait(ctx context.Context, f folder, r record, s *stepHistory) (host.OpWait, error) {
+	path := filepath.Join(f.pauses().Root(), "pauses", s.pause+".json")
+	rec, found, err := f.pauses().Look(ctx, s.pause, rt.o.Now())
 	var corrupt *pause.CorruptError
 	switch {
 	case errors.As(err, &corrupt):
@@ -42,11 +45,14 @@ func (rt *Runtime) wait(ctx context.Context, f folder, r record, id string) (hos
 	case err != nil:
 		return host.OpWait{}, err
 	case !found:
-		return host.OpWait{}, &damageError{path: f.pauses().Root() + "/pauses/" + id + ".json", problem: "is gone, and with it what the run waits for"}
+		return host.OpWait{}, &damageError{path: path, problem: "is gone, and with it what the run waits for" + asidesOf(path)}
 	}
-	w, err := describe(f, r, rec)
+	w, about, err := describe(f, r, rec)
+	if err == nil {
+		err = about.isOf(r, s)
+	}
 	if err != nil {
-		return w, &damageError{path: f.pauses().Root() + "/pauses/" + id + ".json", problem: "can't be read: " + err.Error()}
+		return host.OpWait{}, &damageError{path: path, problem: "is not the record of this question: " + err.Error() + asideOf(path)}
 	}
 	return w, nil
 }
@@ -61,16 +67,29 @@ type question struct {
 	RequestID   string `json:"requestId"`
 }
 
+// isOf compares what a record is about with the run that asked, as its record and
+// its journal have it.
+func (q question) isOf(r record, s *stepHistory) error {
+	for _, c := range []struct{ name, has, want string }{
+		{"run", q.Run, r.ID}, {"op", q.Op, r.Op}, {"digest", q.Digest, r.Digest}, {"requestId", q.RequestID, s.asked},
+	} {
+		if c.has != c.want {
+			return fmt.Errorf("its %s is %q, and the run has %q", c.name, cutRunes(c.has, maxTitle), c.want)
+		}
+	}
+	return nil
+}
+
 // describe turns a record into what others see.
-func describe(f folder, r record, rec pause.Record) (host.OpWait, error) {
+func describe(f folder, r record, rec pause.Record) (host.OpWait, question, error) {
+	var about question
 	q, err := rec.Asked()
 	if err != nil {
-		return host.OpWait{}, err
+		return host.OpWait{}, about, err
 	}
-	var about question
 	if len(q.Payload) > 0 {
 		if err := json.Unmarshal(q.Payload, &about); err != nil {
-			return host.OpWait{}, err
+			return host.OpWait{}, about, fmt.Errorf("its payload is none: %w", err)
 		}
 	}
 	w := host.OpWait{
@@ -94,12 +113,12 @@ func describe(f folder, r record, rec pause.Record) (host.OpWait, error) {
 	case pause.KindSleep:
 		w.Kind = host.WaitSleep
 	default:
-		return w, fmt.Errorf("it asks for %q", q.Kind)
+		return w, about, fmt.Errorf("it asks for %q", q.Kind)
 	}
 	if rec.Resolved {
 		resolved(&w, rec)
 	}
-	return w, nil
+	return w, about, nil
 }
 
 // decision is the answer to a gate or event, as it is kept.

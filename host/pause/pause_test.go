@@ -192,7 +192,6 @@ func TestACorruptRecordIsKeptAside(t *testing.T) {
 		for _, look := range []func() error{
 			func() error { _, _, err := s.Pause("p"); return err },
 			func() error { _, _, err := s.Look(t.Context(), "p", time.Now()); return err },
-			func() error { _, err := s.Ask(t.Context(), "p", pause.Sleep(1), time.Now()); return err },
 			func() error { _, err := s.Resolve(t.Context(), "p", time.Now(), accept("1")); return err },
 		} {
 			var corrupt *pause.CorruptError
@@ -256,9 +255,42 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	if err != nil || !found || len(winners) != 1 || string(r.Payload) != winners[0] {
 		t.Errorf("winners %q, kept %s, %v", winners, r.Payload, err)
 	}
-	again, err := s.Ask(t.Context(), "p", pause.Decision("other", nil, 0), now)
-	if err != nil || !again.Resolved || string(again.Payload) != winners[0] {
-		t.Errorf("asked again: %+v, %v", again, err)
+	if _, err := s.Resolve(t.Context(), "p", now, accept("1")); err == nil {
+		t.Error("a later answer was taken")
+	}
+}
+
+// A record that is there before the question is no answer to it.
+func TestAskingTrustsNothingThatWasThere(t *testing.T) {
+	s := store(t)
+	now := time.Now()
+	forged := pause.Record{PauseID: "p", Request: json.RawMessage("{}"), Resolved: true, Payload: json.RawMessage(`{"optionId":"approve"}`)}
+	if err := s.SavePause(forged); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(s.Root(), "pauses", "p.json")
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		aside, err := s.Ask(t.Context(), "p", pause.Decision("why", nil, 0), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(aside); err != nil || string(got) != string(want) {
+			t.Errorf("%s holds %s, %v", aside, got, err)
+		}
+		if r, found, err := s.Pause("p"); err != nil || !found || r.Resolved {
+			t.Errorf("asked: %+v, %v", r, err)
+		}
+		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil { // nor is one that can't be read
+			t.Fatal(err)
+		}
+		want = []byte("{")
+	}
+	if aside, err := s.Ask(t.Context(), "q", pause.Sleep(1), now); err != nil || aside != "" {
+		t.Errorf("the first of its name: %q, %v", aside, err)
 	}
 }
 

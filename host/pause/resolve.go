@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
@@ -35,27 +36,43 @@ func (e *ExpiredError) Error() string {
 	return fmt.Sprintf("its time ran out at %s", e.At.UTC().Format(time.RFC3339))
 }
 
-// Ask writes the placeholder of a pause, unless there is one, and returns the
-// record as it stands.
-func (s *Store) Ask(ctx context.Context, id string, q Request, now time.Time) (Record, error) {
-	unlock, err := s.lock(ctx)
+// Ask writes the placeholder of a pause that was not asked for yet. What stands in
+// its place can't be an answer to it, whoever put it there: it is set aside, and
+// aside is where; "" where there was nothing.
+func (s *Store) Ask(ctx context.Context, id string, q Request, now time.Time) (aside string, err error) {
+	path, err := s.file("pause", id, pauses, "")
 	if err != nil {
-		return Record{}, err
-	}
-	defer unlock()
-	r, found, err := s.Pause(id)
-	if err != nil || found {
-		return r, err
+		return "", err
 	}
 	if q.CreatedAt.IsZero() {
 		q.CreatedAt = now
 	}
 	request, err := json.Marshal(q)
 	if err != nil {
-		return Record{}, fmt.Errorf("pause state values must be JSON-serialisable: %w", err)
+		return "", fmt.Errorf("pause state values must be JSON-serialisable: %w", err)
 	}
-	r = Record{PauseID: id, Request: request}
-	return r, s.SavePause(r)
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Lstat(path); err == nil {
+		if aside, err = durable.SetAside(path); err != nil {
+			return "", err
+		}
+	}
+	return aside, s.SavePause(Record{PauseID: id, Request: request})
+}
+
+// Exclusively calls f while nobody else can ask or decide. f may read records, and
+// must not call what takes the lock itself: Ask, Look and Resolve.
+func (s *Store) Exclusively(ctx context.Context, f func() error) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return f()
 }
 
 // Look returns a record and writes down that its time ran out where it did: an
