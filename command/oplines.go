@@ -17,6 +17,8 @@ type OpLine struct {
 	// "" for none, and for that of the run that is named.
 	Env    string
 	Params map[string]string // nil for none
+	// Context are the keys that travel with a new run; nil for none.
+	Context map[string]string
 
 	Resume, Restart, NoDepends bool
 	Open, Follow, JSON         bool
@@ -57,8 +59,10 @@ func runID() *param {
 func runParams() []*param {
 	pair := flagParam("param", typeString, "NAME=VALUE, a parameter of the run")
 	pair.repeat = true
+	key := flagParam("context", typeString, "KEY=VALUE, which steps and the runs that they start are told of")
+	key.repeat = true
 	return []*param{
-		opParam(true), flagParam("env", typeString, "the environment of the run"), pair, runID(),
+		opParam(true), flagParam("env", typeString, "the environment of the run"), pair, key, runID(),
 		flagParam("resume", typeBool, "do the step again in which the run was interrupted, and go on"),
 		flagParam("restart", typeBool, "give up the run that is open and begin anew"),
 		flagParam("no-depends", typeBool, "run it though an Op that it depends on never completed"),
@@ -179,7 +183,9 @@ func (l *OpLine) set(p *param, v string) string {
 	case "env":
 		l.Env = v
 	case "param":
-		return l.setParam(v)
+		return setPair(&l.Params, p, "NAME=VALUE", v)
+	case "context":
+		return setPair(&l.Context, p, "KEY=VALUE", v)
 	case "resume":
 		l.Resume = yes
 	case "restart":
@@ -206,18 +212,19 @@ func (l *OpLine) set(p *param, v string) string {
 	return ""
 }
 
-func (l *OpLine) setParam(v string) string {
+// setPair takes one name and its value.
+func setPair(into *map[string]string, p *param, form, v string) string {
 	name, value, ok := strings.Cut(v, "=")
 	if !ok || name == "" {
-		return fmt.Sprintf("--param cannot be %s: write --param NAME=VALUE", show(v))
+		return fmt.Sprintf("%s cannot be %s: write %s %s", p.label(), show(v), p.flag, form)
 	}
-	if _, twice := l.Params[name]; twice {
-		return fmt.Sprintf("the parameter %s stands twice; remove one", show(name))
+	if _, twice := (*into)[name]; twice {
+		return fmt.Sprintf("%s gives %s twice; remove one", p.label(), show(name))
 	}
-	if l.Params == nil {
-		l.Params = make(map[string]string)
+	if *into == nil {
+		*into = make(map[string]string)
 	}
-	l.Params[name] = value
+	(*into)[name] = value
 	return ""
 }
 

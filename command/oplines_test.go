@@ -14,6 +14,7 @@ func TestOpLines(t *testing.T) {
 		"run --run r1 hello --resume":            {Op: "hello", Run: "r1", Resume: true},
 		"run hello --restart":                    {Op: "hello", Restart: true},
 		"run -- --odd":                           {Op: "--odd"},
+		"run hello --context ticket=7":           {Op: "hello", Context: map[string]string{"ticket": "7"}},
 		"run list":                               {},
 		"run list hello --open":                  {Op: "hello", Open: true},
 		"run status --run r1":                    {Run: "r1"},

@@ -150,7 +150,7 @@ func TestParseRefuses(t *testing.T) {
 		{"run deploy --pram a=b", "there is no flag \"--pram\"; did you mean --param?"},
 		{"run deploy --param a", "write --param NAME=VALUE"},
 		{"run deploy --param =b", "write --param NAME=VALUE"},
-		{"run deploy --param a=b --param a=c", `the parameter "a" stands twice`},
+		{"run deploy --param a=b --param a=c", `--param gives "a" twice`},
 		{"run deploy --resume --restart", "remove one"},
 		{"run deploy --env nope", "declares the environments dev, staging, prod"},
 		{"run deploy --run", "--run needs a value"},

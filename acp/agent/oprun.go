@@ -67,7 +67,7 @@ func (t *turn) runOp(inv *command.Invocation) end {
 
 // requestOf is what a line asks for.
 func requestOf(l *command.OpLine) host.OpRequest {
-	req := host.OpRequest{Ref: host.RunRef{ID: l.Run, Op: l.Op, Env: l.Env, Params: l.Params}, NoDepends: l.NoDepends}
+	req := host.OpRequest{Ref: host.RunRef{ID: l.Run, Op: l.Op, Env: l.Env, Params: l.Params}, NoDepends: l.NoDepends, Context: l.Context}
 	switch {
 	case l.Resume:
 		req.Mode = host.RunResume

@@ -8,12 +8,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/pause"
 	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
 // firstLeg begins a journal.
@@ -61,20 +63,47 @@ func (rt *Runtime) create(r *record, identity string, begun entry) (folder, erro
 }
 
 // context is what the run's own context is a child of: what the process that asked
-// was given. That it can't be read is no reason to run nothing.
-func (rt *Runtime) context(user map[string]string) (*contextRecord, error) {
-	c := new(pause.Context)
+// was given, and the line's keys over it. What a run is, is taken only from a run
+// that this process is a step of; notice says that it was not.
+func (rt *Runtime) context(user map[string]string) (c *contextRecord, notice string, err error) {
+	given := new(pause.Context)
 	for _, entry := range rt.o.Env {
-		if text, ok := strings.CutPrefix(entry, pause.ContextVar+"="); ok {
-			if given, err := pause.ParseContext([]byte(text)); err == nil {
-				c = given
+		if text, ok := strings.CutPrefix(entry, pause.ContextVar+"="); ok && text != "" {
+			if given, err = pause.ParseContext([]byte(text)); err != nil {
+				return nil, "", &host.OpRefusal{Reason: fmt.Sprintf("The variable %s holds no request context: %s. Correct it, or remove it.", pause.ContextVar, rt.mask.Text(err.Error()))}
 			}
 		}
 	}
+	if !rt.isStepOf(given.Reserved()) {
+		if r := given.Reserved(); r.RunID != "" || r.TeamID != "" || r.FactoryID != nil || r.ParentRunID != nil || len(r.APIKeyScopes) > 0 {
+			notice = fmt.Sprintf("What %s says of a team, a run and scopes is ignored: this line comes from no step of a run. Its user keys count.", pause.ContextVar)
+		}
+		given = given.UserOnly()
+	}
 	for _, key := range slices.Sorted(maps.Keys(user)) {
-		if err := c.Set(key, user[key]); err != nil {
-			return nil, &host.OpRefusal{Reason: err.Error()}
+		if err := given.Set(key, user[key]); err != nil {
+			return nil, "", &host.OpRefusal{Reason: err.Error()}
 		}
 	}
-	return &contextRecord{c}, nil
+	return &contextRecord{given}, notice, nil
+}
+
+// isStepOf says whether what a context claims to be is what a run, of any project,
+// gives to its steps right now.
+func (rt *Runtime) isStepOf(claim pause.Reserved) bool {
+	if !validID(claim.RunID) {
+		return false
+	}
+	projects, _ := os.ReadDir(rt.o.State) // no folder, no run
+	for _, project := range projects {
+		f := folder{filepath.Join(rt.o.State, project.Name(), claim.RunID)}
+		r, err := f.readRecord()
+		if err != nil || r.Context == nil || !reflect.DeepEqual(r.Context.Reserved(), claim) {
+			continue
+		}
+		if live, err := flock.Held(f.lockFile()); err == nil && live {
+			return true
+		}
+	}
+	return false
 }

@@ -25,7 +25,8 @@ type leg struct {
 	rt *Runtime
 	folder
 	record
-	fresh   bool // the journal begins with this leg already
+	fresh   bool   // the journal begins with this leg already
+	notices string // what is told of before anything else; "" for nothing
 	config  *op.Config
 	plan    plan
 	req     host.OpRequest
@@ -158,6 +159,9 @@ func (l *leg) run() {
 	defer close(l.done)
 	defer l.close()
 	watch := l.watchForCancel()
+	if l.notices != "" {
+		l.notice("%s", l.notices)
+	}
 	l.tellPlan()
 	v := l.advance()
 	watch()

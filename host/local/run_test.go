@@ -232,11 +232,11 @@ phases: [{name: P, steps: [{shell: 'echo "$CHANT_ENV|$CHANT_PARAM_RELEASE_TAG|$C
 	if want := "prod|v1; rm -rf $(x)|OPS-1|own|" + filepath.Join(k.dir, "state"); first != want {
 		t.Errorf("got  %s\nwant %s", first, want)
 	}
-	if want := `{"reserved":{"teamId":"t","runId":"` + res.Run.ID + `","workflowId":"sees","factoryId":null,"apiKeyScopes":[],"parentRunId":"parent"},"user":{"more":1,"ticket":"OPS-1"}}`; strings.TrimSpace(second) != want {
+	if want := `{"reserved":{"teamId":"","runId":"` + res.Run.ID + `","workflowId":"sees","factoryId":null,"apiKeyScopes":[],"parentRunId":null},"user":{"more":1,"ticket":"OPS-1"}}`; strings.TrimSpace(second) != want {
 		t.Errorf("got  %s\nwant %s", second, want)
 	}
-	if res.Run.Parent != "parent" {
-		t.Errorf("%+v", res.Run)
+	if lines := strings.Join(e.lines(), "\n"); res.Run.Parent != "" || !strings.HasPrefix(lines, "notice What AGENT_COMPOSE_REQUEST_CONTEXT says of a team, a run and scopes is ignored") {
+		t.Errorf("a run that is none is its parent: %+v, %s", res.Run, lines)
 	}
 	req.Context = map[string]string{"ac__runId": "x"}
 	if _, _, err := r.start(req); !isRefusal(err, "ac__") {
@@ -245,6 +245,50 @@ phases: [{name: P, steps: [{shell: 'echo "$CHANT_ENV|$CHANT_PARAM_RELEASE_TAG|$C
 	req.Context, req.Ref.Params = nil, map[string]string{"ac__x": "1"}
 	if _, _, err := r.start(req); !isRefusal(err, "ac__") {
 		t.Errorf("a reserved parameter: %v", err)
+	}
+}
+
+// A step's own environment makes what it starts a child of its run, as long as
+// that goes on; what can't be read is an error.
+func TestTheContextOfAStepMakesAChild(t *testing.T) {
+	r := newRig(t, `
+name: parent
+overview: x
+phases: [{name: P, steps: [{shell: 'printf %s "$AGENT_COMPOSE_REQUEST_CONTEXT" > context; echo up; until test -e go; do sleep 0.01; done'}]}]
+`, "name: child\noverview: x\nphases: [{name: P, steps: [{shell: 'echo $CHANT_CONTEXT_TICKET'}, {gate: go}]}]\n")
+	up := make(chan struct{})
+	run, _, err := r.start(host.OpRequest{Ref: host.RunRef{Op: "parent"}, Context: map[string]string{"ticket": "OPS-1"}, Events: func(ev host.OpEvent) {
+		if _, ok := ev.(*host.StepOutput); ok {
+			close(up)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-up
+	r.env = append(r.env, "AGENT_COMPOSE_REQUEST_CONTEXT="+r.read("context"))
+	r.open()
+	child, e := r.run(named("child"))
+	if child.Run.Parent != run.ID() || e.out.String() != "OPS-1\n" {
+		t.Errorf("%+v, it printed %q", child.Run, e.out.String())
+	}
+	more := named("child")
+	more.Context = map[string]string{"ticket": "OPS-2"}
+	if _, _, err := r.start(more); !isRefusal(err, "begun with another ticket in its context") {
+		t.Errorf("another key for a run that is there: %v", err)
+	}
+	r.file("go", "", 0o600)
+	run.Wait()
+	late := named("child")
+	late.Ref.Env = "later"
+	if after, e := r.run(late); after.Run.Parent != "" || e.out.String() != "OPS-1\n" {
+		t.Errorf("after the end of its parent: %+v, it printed %q", after.Run, e.out.String())
+	}
+	r.env[len(r.env)-1] = "AGENT_COMPOSE_REQUEST_CONTEXT={}"
+	r.open()
+	late.Ref.Env = "broken"
+	if _, _, err := r.start(late); !isRefusal(err, "The variable AGENT_COMPOSE_REQUEST_CONTEXT holds no request context") {
+		t.Errorf("one that is none: %v", err)
 	}
 }
 
@@ -336,7 +380,7 @@ func TestTimeLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
-	if rec.Context, err = r.rt.context(nil); err != nil {
+	if rec.Context, _, err = r.rt.context(nil); err != nil {
 		t.Fatal(err)
 	}
 	f, err := r.rt.create(&rec, id, firstLeg(record{}, steps, host.Actor{}))

@@ -1,7 +1,9 @@
 package local
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -190,14 +192,15 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 		User: osUser(), Client: req.Actor.Client,
 	}
 	r.Digest = runDigest(r.Root, r.Op, r.Env, r.Params, r.Config)
-	if r.Context, err = rt.context(req.Context); err != nil {
+	var notice string
+	if r.Context, notice, err = rt.context(req.Context); err != nil {
 		return nil, err
 	}
 	f, err := rt.create(&r, id, firstLeg(r, steps, req.Actor))
 	if err != nil {
 		return nil, err
 	}
-	run, err := rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true})
+	run, err := rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true, notices: notice})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(f.dir)) // nothing of it ever ran
 	}
@@ -309,6 +312,9 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 			Lines:  []string{line + " --resume", line + " --restart"}, Runs: rt.infos(ctx, []*kept{k}),
 		}
 	}
+	if err := k.hasContext(req.Context); err != nil {
+		return nil, err
+	}
 	if _, err := rt.waits(ctx, k); err != nil {
 		return nil, &host.OpRefusal{
 			Reason: fmt.Sprintf("The run %s of %s can't go on, because what it waits for is unreadable: %v.", k.id(), k.Op, err),
@@ -327,6 +333,27 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 		}
 	}
 	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
+}
+
+// hasContext refuses keys that the run was not begun with.
+func (k *kept) hasContext(keys map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		want, err := json.Marshal(keys[key])
+		if err != nil {
+			return err
+		}
+		var own json.RawMessage
+		if k.Context != nil {
+			own, _ = k.Context.Get(key)
+		}
+		if !bytes.Equal(own, want) {
+			return &host.OpRefusal{
+				Reason: fmt.Sprintf("The run %s of %s is open, and was begun with another %s in its context, or with none.", k.id(), k.Op, key),
+				Lines:  []string{"run " + quote(k.Op) + " --run " + k.id()},
+			}
+		}
+	}
+	return nil
 }
 
 // whereStopped says which step an interrupted run was in.

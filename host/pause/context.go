@@ -64,6 +64,11 @@ func (c *Context) Child(runID, workflowID string) *Context {
 	return child
 }
 
+// UserOnly is a context of no run with the same user keys.
+func (c *Context) UserOnly() *Context {
+	return &Context{reserved: Reserved{APIKeyScopes: []string{}}, user: maps.Clone(c.user)}
+}
+
 // Reserved is what the run is.
 func (c *Context) Reserved() Reserved { return c.reserved }
 
@@ -178,7 +183,7 @@ func ParseContext(text []byte) (*Context, error) {
 		User     map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(text, &wire); err != nil {
-		return nil, fmt.Errorf("the request context can't be read: %w", err)
+		return nil, fmt.Errorf("the request context can't be read: %s", plain(err))
 	}
 	if wire.Reserved == nil || wire.User == nil {
 		return nil, errors.New("the request context can't be read: it needs the objects reserved and user")
