@@ -163,6 +163,8 @@ type RunInfo struct {
 	Failure       string    // why it failed
 	Problem       string    // why it is unreadable, and where what is left is
 	Waits         []OpWait  // what it waits for
+	Changed       string    // why an open run can't go on: its Op is not what it was; "" where it is, and of lists
+	Log           string    // the file of what its steps printed; "" where it is not known
 	Done, Steps   int       // of the phases, without compensation
 	Parent        string    // the run whose step began this one
 }

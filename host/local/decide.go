@@ -26,10 +26,28 @@ func (rt *Runtime) Decide(ctx context.Context, d host.GateAnswer) (host.OpWait, 
 	option := optionReject
 	if d.Approve {
 		option = optionApprove
+		if err := rt.mayApprove(ctx, k, w); err != nil {
+			return w, err
+		}
 	}
 	return rt.answer(ctx, k, w, decision{
 		Option: option, By: osUser(), Client: d.Actor.Client, At: rt.o.Now().UTC(), Note: d.Note, Digest: k.Digest, Answer: d.Answer,
 	})
+}
+
+// mayApprove refuses an approval that would be void from the start.
+func (rt *Runtime) mayApprove(ctx context.Context, k *kept, w host.OpWait) error {
+	if w.State != host.WaitOpen {
+		return nil // which the record says
+	}
+	why, err := rt.changed(ctx, k)
+	if err != nil || why == "" {
+		return err
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("An approval would be void: %s. The run can be rejected, given up, or begun anew.", why),
+		Lines:  []string{w.Reject, "run cancel --run " + k.id(), w.Continue + " --restart"},
+	}
 }
 
 // gate finds the gate that an answer is for. The run need not be at rest: a gate
@@ -112,6 +130,13 @@ func passedGate(k *kept, name string) *decision {
 // the schema.
 func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decision) (host.OpWait, error) {
 	rec, err := k.pauses().Resolve(ctx, pauseOf(w.RequestID), rt.o.Now(), func(q pause.Request) (json.RawMessage, error) {
+		h, err := readJournal(k.journal())
+		if err != nil {
+			return nil, err
+		}
+		if h.over() { // since it was looked at
+			return nil, rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
+		}
 		if d.Option != optionReject {
 			if err := meets(q, d.Answer); err != nil {
 				return nil, err
@@ -127,6 +152,7 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 		second  *pause.ResolvedError
 		late    *pause.ExpiredError
 		wrong   *pause.AnswerError
+		over    *host.OpRefusal
 		refusal = &host.OpRefusal{Lines: []string{w.Continue}}
 	)
 	switch {
@@ -138,6 +164,8 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 		refusal.Reason = fmt.Sprintf("%s: %v; that counts as a rejection.", subject(w), late)
 	case errors.As(err, &wrong):
 		refusal.Reason, refusal.Lines = fmt.Sprintf("%s: %v.", subject(w), wrong), nil
+	case errors.As(err, &over):
+		return w, over
 	default:
 		return w, err
 	}

@@ -174,6 +174,95 @@ func TestAChangedOpVoidsItsApproval(t *testing.T) {
 	}
 }
 
+// A run whose Op is not there any more can be rejected all the same; that nothing
+// is undone is said.
+func TestARejectionWithoutItsOp(t *testing.T) {
+	for name, change := range map[string]func(r *rig){
+		"changed": func(r *rig) { r.op(strings.Replace(gated, "echo apply", "echo other", 1)) },
+		"gone":    func(r *rig) { delete(r.ops, "deploy") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, gated)
+			res := r.waiting("deploy")
+			change(r)
+			i, err := r.rt.RunInfo(t.Context(), host.RunRef{ID: res.Run.ID})
+			if err != nil || i.State != host.RunWaiting || i.Changed == "" {
+				t.Errorf("%+v, %v", i, err)
+			}
+			tail := " --run " + res.Run.ID
+			if _, err := r.rt.Decide(t.Context(), approve(res.Run.ID, "go")); !isRefusal(err, "An approval would be void") || !isRefusal(err, "reject deploy go"+tail) || !isRefusal(err, "run deploy"+tail+" --restart") {
+				t.Errorf("approve: %v", err)
+			}
+			no := approve(res.Run.ID, "go")
+			no.Approve = false
+			if _, err := r.rt.Decide(t.Context(), no); err != nil {
+				t.Fatal(err)
+			}
+			done, e := r.run(on(res))
+			if done.Run.State != host.RunFailed || done.Failed == nil || !strings.Contains(done.Failed.Err, "rejected by") || r.read("log") != "build\n" {
+				t.Errorf("%+v, log %q", done, r.read("log"))
+			}
+			if lines := strings.Join(e.lines(), "\n"); !strings.Contains(lines, "notice The compensation of the run "+res.Run.ID+" can't be run") {
+				t.Errorf("it said %s", lines)
+			}
+			if again, err := r.rt.RunInfo(t.Context(), host.RunRef{ID: res.Run.ID}); err != nil || again.State != host.RunFailed || !strings.Contains(again.Failure, "rejected by") {
+				t.Errorf("%+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// Once a run was rejected, a restart does not take its compensation away.
+func TestARejectionBeforeARestart(t *testing.T) {
+	r := newRig(t, gated)
+	res := r.waiting("deploy")
+	no := approve(res.Run.ID, "go")
+	no.Approve = false
+	if _, err := r.rt.Decide(t.Context(), no); err != nil {
+		t.Fatal(err)
+	}
+	again := on(res)
+	again.Mode = host.RunRestart
+	if _, _, err := r.start(again); !isRefusal(err, "was rejected, and fails before anything begins anew") || !isRefusal(err, "run deploy --run "+res.Run.ID) {
+		t.Errorf("restart: %v", err)
+	}
+	if done, _ := r.run(on(res)); done.Run.State != host.RunFailed || r.read("log") != "build\nundo\n" {
+		t.Errorf("%+v, log %q", done, r.read("log"))
+	}
+	if fresh, _ := r.run(again); fresh.Run.State != host.RunWaiting {
+		t.Errorf("afterwards: %+v", fresh)
+	}
+}
+
+// However a rejection and a restart fall together, one of them wins: a rejection
+// that was taken is compensated.
+func TestARejectionBesideARestart(t *testing.T) {
+	for range 20 {
+		r := newRig(t, gated)
+		res := r.waiting("deploy")
+		no := approve(res.Run.ID, "go")
+		no.Approve = false
+		var both sync.WaitGroup
+		var rejected, restarted error
+		both.Go(func() { _, rejected = r.rt.Decide(t.Context(), no) })
+		both.Go(func() {
+			again := on(res)
+			again.Mode = host.RunRestart
+			run, _, err := r.start(again)
+			if restarted = err; err == nil {
+				run.Wait()
+			}
+		})
+		both.Wait()
+		if (rejected == nil) == (restarted == nil) {
+			t.Fatalf("reject: %v, restart: %v", rejected, restarted)
+		}
+		if state := r.stateOf(res.Run.ID); (rejected == nil) != (state == host.RunWaiting) {
+			t.Fatalf("reject: %v, and the run is %s", rejected, state)
+		}
+	}
+}
+
 func TestAnswersThatAreRefused(t *testing.T) {
 	r := newRig(t, gated, "name: other\noverview: x\nphases: [{name: P, steps: [{gate: go}]}]\n",
 		"name: form\noverview: x\nphases: [{name: P, steps: [{gate: pick, schema: {type: object, required: [version], properties: {version: {type: string}}}}]}]\n")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
@@ -41,7 +42,32 @@ func (rt *Runtime) RunInfo(ctx context.Context, ref host.RunRef) (host.RunInfo, 
 	if err != nil {
 		return host.RunInfo{}, err
 	}
-	return rt.info(ctx, k), nil
+	i := rt.info(ctx, k)
+	if i.State == host.RunWaiting || i.State == host.RunInterrupted {
+		i.Changed, err = rt.changed(ctx, k)
+	}
+	return i, err
+}
+
+// changed says why a run can't go on with its Op as that is now, "" where it can.
+func (rt *Runtime) changed(ctx context.Context, k *kept) (string, error) {
+	found, _, err := rt.find(ctx, host.RunRef{Op: k.Op, Env: k.Env, Params: k.Params})
+	return rt.change(ctx, k, found, err)
+}
+
+// change is changed, of what was found.
+func (rt *Runtime) change(ctx context.Context, k *kept, found *op.Op, err error) (string, error) {
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		why, _, _ := strings.Cut(rt.mask.Text(err.Error()), "\n")
+		return fmt.Sprintf("the Op of the run %s can't be run any more: %s", k.id(), strings.TrimRight(why, ".:")), nil
+	}
+	if now := runDigest(k.Root, k.Op, k.Env, k.Params, found.Config.Digest()); now != k.Digest {
+		return fmt.Sprintf("the Op %s is not what it was when the run %s began: it was %s and is %s now", quote(k.Op), k.id(), short(k.Digest), short(now)), nil
+	}
+	return "", nil
 }
 
 // lookUp is resolve for those who only look.
@@ -80,7 +106,7 @@ func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
 	i := host.RunInfo{
 		ID: k.id(), Op: k.Op, Env: k.Env, Params: k.Params, State: k.state(),
 		Digest: k.Digest, Short: short(k.Digest), Began: k.Created, Commit: k.Commit, Clean: k.Clean,
-		User: k.User, Client: k.Client, Problem: k.problem,
+		User: k.User, Client: k.Client, Problem: k.problem, Log: k.output(),
 	}
 	if k.Context != nil {
 		if parent := k.Context.Reserved().ParentRunID; parent != nil {

@@ -198,7 +198,7 @@ func (h *history) step(key string) *stepHistory {
 
 // take takes in the next entry. What can't follow what came before is an error.
 func (h *history) take(e entry) error {
-	if h.status != nil && !host.RunState(h.status.State).Open() {
+	if h.over() {
 		return errors.New("the run was over")
 	}
 	if e.Kind != entryLeg && (h.legs == 0 || h.status != nil) {
@@ -275,6 +275,11 @@ func (h *history) takeEnd(s *stepHistory, e entry) error {
 		h.current = ""
 	}
 	return nil
+}
+
+// over says whether the journal holds the end of the run.
+func (h *history) over() bool {
+	return h.status != nil && !host.RunState(h.status.State).Open()
 }
 
 // ended says how a step ended; "" for one that did not.

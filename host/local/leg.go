@@ -27,18 +27,21 @@ type leg struct {
 	record
 	fresh   bool   // the journal begins with this leg already
 	notices string // what is told of before anything else; "" for nothing
-	config  *op.Config
-	plan    plan
-	req     host.OpRequest
-	lock    *flock.Lock
-	unguard func() // takes the guard's hold of the lock away
-	journal *journal
-	log     *outputLog
-	ctx     context.Context // ends when the leg is stopped
-	cancel  context.CancelFunc
-	began   time.Time
-	done    chan struct{}
-	result  host.OpResult
+	// rejected are the gates that end the run, where its Op is not there any more
+	// to go on with. Then config and plan are empty.
+	rejected []host.OpWait
+	config   *op.Config
+	plan     plan
+	req      host.OpRequest
+	lock     *flock.Lock
+	unguard  func() // takes the guard's hold of the lock away
+	journal  *journal
+	log      *outputLog
+	ctx      context.Context // ends when the leg is stopped
+	cancel   context.CancelFunc
+	began    time.Time
+	done     chan struct{}
+	result   host.OpResult
 
 	telling sync.Mutex // events are told one after the other
 
@@ -66,7 +69,7 @@ func (l *leg) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if h.status != nil && !host.RunState(h.status.State).Open() {
+	if h.over() {
 		return l.rt.over(ctx, &kept{folder: l.folder, record: l.record, history: h})
 	}
 	l.history = h
@@ -163,7 +166,12 @@ func (l *leg) run() {
 		l.notice("%s", l.notices)
 	}
 	l.tellPlan()
-	v := l.advance()
+	var v verdict
+	if len(l.rejected) > 0 {
+		v = l.giveUp()
+	} else {
+		v = l.advance()
+	}
 	watch()
 	l.conclude(v)
 }

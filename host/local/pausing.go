@@ -143,10 +143,7 @@ func (l *leg) settle(s *step, r *host.StepResult, rec pause.Record, w host.OpWai
 	case s.Kind == op.Gate && d.Option == optionApprove && d.Digest == l.Digest:
 		return l.pass(s, r, d)
 	case d.Option == optionReject:
-		r.Err = fmt.Sprintf("rejected by %s at %s", d.By, d.At.Format(time.RFC3339))
-		if d.Note != "" {
-			r.Err += ": " + d.Note
-		}
+		r.Err = d.rejection()
 	case d.Option == optionApprove:
 		r.Err = fmt.Sprintf("the approval by %s is void: it was for %s, and this is %s", d.By, short(d.Digest), short(l.Digest))
 	default:
@@ -154,6 +151,15 @@ func (l *leg) settle(s *step, r *host.StepResult, rec pause.Record, w host.OpWai
 	}
 	r.Err = l.rt.mask.Text(r.Err)
 	return l.failed(s, r, &d)
+}
+
+// rejection is why a rejected gate failed.
+func (d decision) rejection() string {
+	text := fmt.Sprintf("rejected by %s at %s", d.By, d.At.Format(time.RFC3339))
+	if d.Note != "" {
+		text += ": " + d.Note
+	}
+	return text
 }
 
 // pass records who let the run go on.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/chant-acp/chant-acp/host"
@@ -138,6 +139,34 @@ func (l *leg) compensate(ph *phase) verdict {
 		if l.phase(undo) == halted {
 			return halted
 		}
+	}
+	return failed
+}
+
+// giveUp ends a run that was rejected, and whose Op is not there any more to undo
+// anything with.
+func (l *leg) giveUp() verdict {
+	for _, w := range l.rejected {
+		key := pauseOf(w.RequestID)
+		l.mu.Lock()
+		title := l.history.steps[key].title
+		l.mu.Unlock()
+		d := decision{Option: optionReject, By: w.By, Client: w.Client, At: w.At, Note: w.Note, Digest: l.Digest}
+		r := host.StepResult{
+			Step:  host.StepInfo{ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, key), Title: title, Kind: string(op.Gate)},
+			State: host.StepFailed, Attempts: 1, Err: l.rt.mask.Text(d.rejection()), Wait: &w,
+		}
+		if l.append(entry{Kind: entryEnd, Step: key, State: string(host.StepFailed), Error: r.Err, Decision: &d}) != nil {
+			return halted
+		}
+		if l.result.Failed == nil {
+			l.result.Failed = &r
+		}
+		l.tell(&r)
+	}
+	f := l.result.Failed
+	if l.append(entry{Kind: entryFailing, Title: f.Step.Title, Error: f.Err}) != nil {
+		return halted
 	}
 	return failed
 }

@@ -130,7 +130,7 @@ func (rt *Runtime) openOf(identity string) (open *kept, err error) {
 
 // isOver says whether the journal holds the end of a run, whatever else is lost.
 func (k *kept) isOver() bool {
-	return k.history != nil && k.history.status != nil && !host.RunState(k.history.status.State).Open()
+	return k.history != nil && k.history.over()
 }
 
 // unreadable refuses to begin anew, without a word, what may not be over.
@@ -183,7 +183,7 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	if err != nil {
 		return nil, err
 	}
-	if err := rt.checkDepends(found, req); err != nil {
+	if err := rt.checkDepends(ctx, found, req); err != nil {
 		return nil, err
 	}
 	r := record{
@@ -257,7 +257,7 @@ func startLine(ref host.RunRef) string {
 }
 
 // checkDepends refuses an Op before those that it depends on.
-func (rt *Runtime) checkDepends(o *op.Op, req host.OpRequest) error {
+func (rt *Runtime) checkDepends(ctx context.Context, o *op.Op, req host.OpRequest) error {
 	if req.NoDepends || len(o.Config.Depends) == 0 {
 		return nil
 	}
@@ -272,15 +272,22 @@ func (rt *Runtime) checkDepends(o *op.Op, req host.OpRequest) error {
 		return err
 	}
 	var lines []string
+	var unknown string
 	for _, name := range missing {
-		lines = append(lines, startLine(host.RunRef{Op: name, Env: req.Ref.Env}))
+		ref := host.RunRef{Op: name, Env: req.Ref.Env}
+		var none *op.NotFoundError
+		if _, err := rt.o.Find(ctx, name, variables(ref.Env, nil)); errors.As(err, &none) {
+			unknown += fmt.Sprintf(" There is no Op %s in this project.", quote(name))
+			continue
+		}
+		lines = append(lines, startLine(ref))
 	}
 	where := "in this project"
 	if req.Ref.Env != "" {
 		where += " and the environment " + req.Ref.Env
 	}
 	return &host.OpRefusal{
-		Reason: fmt.Sprintf("%s depends on %s, which never completed %s. Run what is missing, or add --no-depends.", o.Name(), strings.Join(missing, ", "), where),
+		Reason: fmt.Sprintf("The Op %s depends on %s, which never completed %s.%s Run what is missing, or add --no-depends.", quote(o.Name()), strings.Join(missing, ", "), where, unknown),
 		Lines:  lines,
 	}
 }
@@ -315,21 +322,28 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 	if err := k.hasContext(req.Context); err != nil {
 		return nil, err
 	}
-	if _, err := rt.waits(ctx, k); err != nil {
+	waits, err := rt.waits(ctx, k)
+	if err != nil {
 		return nil, &host.OpRefusal{
 			Reason: fmt.Sprintf("The run %s of %s can't go on, because what it waits for is unreadable: %v.", k.id(), k.Op, err),
 			Lines:  []string{line + " --restart", "run cancel --run " + k.id()},
 		}
 	}
-	found, steps, err := rt.find(ctx, req.Ref)
-	if err != nil {
-		return nil, err
+	found, steps, findErr := rt.find(ctx, req.Ref)
+	why, err := rt.change(ctx, k, found, findErr)
+	if no := rejectedGates(waits); err == nil && why != "" && len(no) > 0 {
+		return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, rejected: no, notices: fmt.Sprintf(
+			"The compensation of the run %s can't be run, and what the run did is not undone: %s.", k.id(), why)})
 	}
-	if now := runDigest(k.Root, k.Op, k.Env, k.Params, found.Config.Digest()); now != k.Digest {
+	switch {
+	case err != nil:
+		return nil, err
+	case findErr != nil:
+		return nil, findErr
+	case why != "":
 		return nil, &host.OpRefusal{
-			Reason: fmt.Sprintf("%s is not what it was when the run %s began: it was %s and is %s now.%s It can only be begun anew.",
-				k.Op, k.id(), short(k.Digest), short(now), rt.voided(ctx, k)),
-			Lines: []string{line + " --restart"}, Runs: rt.infos(ctx, []*kept{k}),
+			Reason: fmt.Sprintf("The run can't go on: %s.%s It can only be begun anew, or given up.", why, voided(waits)),
+			Lines:  []string{line + " --restart", "run cancel --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
 		}
 	}
 	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
@@ -368,18 +382,18 @@ func whereStopped(h *history) string {
 }
 
 // voided says which approvals count no more.
-func (rt *Runtime) voided(ctx context.Context, k *kept) string {
-	waits, err := rt.waits(ctx, k)
-	if err != nil {
-		return ""
-	}
-	var text string
+func voided(waits []host.OpWait) (text string) {
 	for _, w := range waits {
 		if w.State == host.WaitApproved {
 			text += fmt.Sprintf(" The approval of %s by %s is void: it was for %s.", quote(w.Name), w.By, w.Digest)
 		}
 	}
 	return text
+}
+
+// rejectedGates are those that somebody rejected.
+func rejectedGates(waits []host.OpWait) []host.OpWait {
+	return slices.DeleteFunc(slices.Clone(waits), func(w host.OpWait) bool { return w.Kind != host.WaitGate || w.State != host.WaitRejected })
 }
 
 // take locks a run and starts a leg of it.
