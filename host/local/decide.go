@@ -158,10 +158,16 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 	switch {
 	case errors.As(err, &second):
 		resolved(&w, second.Record)
+		if w.Kind == host.WaitEvent {
+			return w, signalled(w)
+		}
 		refusal.Reason = fmt.Sprintf("%s was %s before, by %s at %s.", subject(w), w.State, w.By, w.At.Format(time.RFC3339))
 	case errors.As(err, &late):
-		w.State = host.WaitExpired
+		w.State, w.At = host.WaitExpired, late.At
 		refusal.Reason = fmt.Sprintf("%s: %v; that counts as a rejection.", subject(w), late)
+		if w.Kind == host.WaitEvent {
+			return w, signalled(w)
+		}
 	case errors.As(err, &wrong):
 		refusal.Reason, refusal.Lines = fmt.Sprintf("%s: %v.", subject(w), wrong), nil
 	case errors.As(err, &over):
@@ -265,53 +271,4 @@ func (rt *Runtime) AwaitDecision(ctx context.Context, runID, requestID string) (
 		case <-again.C:
 		}
 	}
-}
-
-// Signal implements host.Runtime.
-func (rt *Runtime) Signal(ctx context.Context, s host.EventSignal) (host.OpWait, error) {
-	payload := s.Payload
-	if payload == nil {
-		payload = json.RawMessage("null")
-	}
-	runs, err := rt.all()
-	if err != nil {
-		return host.OpWait{}, err
-	}
-	type waiting struct {
-		k *kept
-		w host.OpWait
-	}
-	var fit []waiting
-	var others []string
-	for _, k := range runs {
-		if !k.state().Open() || s.RunID != "" && k.id() != s.RunID {
-			continue
-		}
-		waits, err := rt.waits(ctx, k)
-		if err != nil {
-			continue // told of by run status; others may wait for the event
-		}
-		for _, w := range waits {
-			switch {
-			case w.Kind != host.WaitEvent || w.State != host.WaitOpen:
-			case w.Name == s.Key:
-				fit = append(fit, waiting{k, w})
-			default:
-				others = append(others, w.Signal)
-			}
-		}
-	}
-	switch len(fit) {
-	case 0:
-		return host.OpWait{}, &host.OpRefusal{Reason: fmt.Sprintf("No open run of this project waits for the event %s.", quote(s.Key)), Lines: others}
-	case 1:
-		return rt.answer(ctx, fit[0].k, fit[0].w, decision{
-			Option: optionSignal, By: osUser(), Client: s.Actor.Client, At: rt.o.Now().UTC(), Digest: fit[0].k.Digest, Answer: payload,
-		})
-	}
-	refusal := &host.OpRefusal{Reason: fmt.Sprintf("%d runs wait for the event %s. Say which one.", len(fit), quote(s.Key))}
-	for _, f := range fit {
-		refusal.Lines = append(refusal.Lines, f.w.Signal)
-	}
-	return host.OpWait{}, refusal
 }

@@ -424,6 +424,31 @@ phases:
 	}
 }
 
+// A signal that comes twice, or too late, is told so.
+func TestSignalsThatComeTooLate(t *testing.T) {
+	r := newRig(t, "name: deploy\noverview: x\nphases: [{name: A, steps: [{waitForEvent: k, timeout: 1h}]}]\n")
+	r.now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	res := r.waiting("deploy")
+	if _, err := r.rt.Signal(t.Context(), host.EventSignal{Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.rt.Signal(t.Context(), host.EventSignal{Key: "k"}); !isRefusal(err, "was signalled before, by ") || !isRefusal(err, "run deploy --run "+res.Run.ID) {
+		t.Errorf("twice: %v", err)
+	}
+	if done, _ := r.run(on(res)); done.Run.State != host.RunCompleted {
+		t.Errorf("%+v", done)
+	}
+	late := r.waiting("deploy")
+	r.mu.Lock()
+	r.now = r.now.Add(time.Hour)
+	r.mu.Unlock()
+	for range 2 {
+		if _, err := r.rt.Signal(t.Context(), host.EventSignal{Key: "k", RunID: late.Run.ID}); !isRefusal(err, "its time ran out at 2026-05-01T13:00:00Z") {
+			t.Errorf("late: %v", err)
+		}
+	}
+}
+
 func TestTwoRunsThatWaitForOneEvent(t *testing.T) {
 	r := newRig(t, "name: deploy\noverview: x\nphases: [{name: A, steps: [{waitForEvent: k, timeout: 1d}]}]\n")
 	a := r.waiting("deploy")

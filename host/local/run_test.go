@@ -340,6 +340,16 @@ onFailure:
 	}
 }
 
+// What is missing and is no Op is not offered.
+func TestADependencyThatIsNoOp(t *testing.T) {
+	r := newRig(t, "name: base\noverview: x\nphases: [{name: P, steps: [{shell: 'true'}]}]\n",
+		"name: top\noverview: x\ndepends: [base, nosuch]\nphases: [{name: P, steps: [{shell: 'true'}]}]\n")
+	_, _, err := r.start(named("top"))
+	if !isRefusal(err, "There is no Op nosuch") || !isRefusal(err, "run base") || isRefusal(err, "run nosuch") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestDependsAreEnforced(t *testing.T) {
 	r := newRig(t, "name: base\noverview: x\nphases: [{name: P, steps: [{shell: 'true'}]}]\n",
 		"name: top\noverview: x\ndepends: [base]\nphases: [{name: P, steps: [{shell: 'true'}]}]\n")
