@@ -56,7 +56,7 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
 		}
 		if a.wait.State == host.WaitExpired {
 			call.fail("nobody decided in time, which counts as a rejection")
-			return r.stillWaits(run, w, "its time ran out, which counts as a rejection. The compensation runs when the run is taken up again"), false
+			return r.expired(run, a.wait), false
 		}
 		if !a.decided && !a.allow && !a.reject {
 			call.fail(a.why)
@@ -76,6 +76,10 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
 			continue
 		}
 		decided, err := r.record(host.GateAnswer{Request: w.RequestID, Approve: a.allow, Actor: t.actor()}, true)
+		if decided.State == host.WaitExpired {
+			call.fail("nobody decided in time, which counts as a rejection")
+			return r.expired(run, decided), false
+		}
 		if err != nil {
 			call.fail("the answer was not taken")
 			return r.stillWaits(run, w, "the answer was not taken: "+oneLine(err.Error())), false
@@ -224,8 +228,14 @@ func (r *opTurn) stillWaits(run host.RunInfo, w host.OpWait, why string) end {
 	if t.stopReason() != host.StopNone {
 		e.reason = acp.StopCancelled
 	}
-	t.close(fmt.Sprintf("\n%s%s still waits at the gate %s: %s.\n\n", r.mark, code(run.Op), code(w.Name), why) + waitText(w))
+	t.close(fmt.Sprintf("\n%s%s still waits at the gate %s: %s\n\n", r.mark, code(run.Op), code(w.Name), sentenceEnd(why)) + waitText(w))
 	return r.of(e)
+}
+
+// expired is stillWaits for a gate that nobody can decide any more.
+func (r *opTurn) expired(run host.RunInfo, w host.OpWait) end {
+	w.State = host.WaitExpired
+	return r.stillWaits(run, w, "its time ran out, which counts as a rejection. The compensation runs when the run is taken up again")
 }
 
 // askLater leaves a question with the client. What it answers to the request

@@ -184,6 +184,10 @@ func (t *turn) listRuns(rt host.Runtime, l *command.OpLine) (end, error) {
 func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error) {
 	cfg := t.shaperConfig()
 	cfg.Quiet = false // it was asked for
+	cfg.LogPath = func() string {
+		info, _ := rt.RunInfo(t.context(), ref) // RunLog tells of the error
+		return info.Log
+	}
 	cfg.Emit = func(text string) error {
 		return t.stream(t.context(), Event{Kind: EventOutput, Text: text}, acp.AgentMessageChunk{Content: acp.Text(text)})
 	}

@@ -100,13 +100,22 @@ func stepHeader(mark string, info host.StepInfo) string {
 func (v *opView) openOutput(s *opStep) {
 	switch {
 	case s.terminal():
-		s.newShaper(v.turn.context(), nil)
+		s.newShaper(v.turn.context(), v.logPath)
 	case v.text != nil:
 		s.shareShaper(v.text.shaper)
 	default:
-		s.newShaper(v.turn.context(), nil)
+		s.newShaper(v.turn.context(), v.logPath)
 		v.text = &s.toolCall
 	}
+}
+
+// logPath is the file that holds all of what the steps of the run print.
+func (v *opView) logPath() string {
+	info, err := v.run.rt.RunInfo(v.turn.context(), host.RunRef{ID: v.runID})
+	if err != nil {
+		return ""
+	}
+	return info.Log
 }
 
 // retry tells of an attempt that failed.
@@ -234,7 +243,7 @@ func stepText(e *host.StepResult) string {
 	case e.State == host.StepSkipped, e.State == host.StepPending:
 		parts = append(parts, "It was not run.")
 	case e.Err != "":
-		parts = append(parts, sentence(cutBytes(e.Err, fieldBytes)))
+		parts = append(parts, sentenceEnd(cutBytes(e.Err, fieldBytes))) // it may begin with a program's name
 	}
 	if e.Outcome != nil {
 		parts = append(parts, code(cutBytes(e.Outcome.Name+" = "+string(e.Outcome.Value), fieldBytes)))

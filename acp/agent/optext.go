@@ -228,10 +228,35 @@ func runText(r host.RunInfo) string {
 	row("failure", r.Failure)
 	row("problem", r.Problem)
 	text := fenced(b.String()) + "\n"
-	if r.State == host.RunInterrupted {
+	if r.State == host.RunInterrupted && r.Changed == "" {
 		text += "\nTo go on, or to begin anew, type\n\n" + fenced(resumeLine(r, "--resume")+"\n"+resumeLine(r, "--restart")) + "\n"
 	}
+	if r.Changed != "" {
+		return text + changedText(r)
+	}
 	return text + waitingText(r)
+}
+
+// changedText says why an open run can't go on, and what is left of it: no line
+// that would be refused.
+func changedText(r host.RunInfo) string {
+	text := "\n" + sentence(visible(oneLine(r.Changed))) + " The run can't go on as it is."
+	var lines []string
+	for _, w := range r.Waits {
+		switch {
+		case w.Kind != host.WaitGate:
+		case w.State == host.WaitApproved:
+			text += " The approval of the gate " + code(w.Name) + " is void."
+		case w.State == host.WaitOpen:
+			text += " An approval of the gate " + code(w.Name) + " would be void."
+			lines = append(lines, w.Reject)
+		case w.State == host.WaitRejected:
+			text += " " + sentence(decisionText(w))
+			return text + " To let the run fail, type\n\n" + fenced(w.Continue) + "\n"
+		}
+	}
+	lines = append(lines, command.Quote([]string{"run", "cancel", "--run", r.ID}), resumeLine(r, "--restart"))
+	return text + " To end it, or to begin anew, type one of\n\n" + fenced(strings.Join(lines, "\n")) + "\n"
 }
 
 func commitText(r host.RunInfo) string {

@@ -18,6 +18,7 @@ type stubOps struct {
 	// decideErr, where set, is what Decide says.
 	decideErr error
 	panics    string // the method that does
+	printed   string // more of what the log holds
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced whenever something is decided
@@ -265,7 +266,7 @@ func (o *stubOps) RunLog(ctx context.Context, ref host.RunRef, follow bool, w io
 	if _, err := o.RunInfo(ctx, ref); err != nil {
 		return err
 	}
-	_, _ = io.WriteString(w, "what it printed\n")
+	_, _ = io.WriteString(w, "what it printed\n"+o.printed)
 	if follow {
 		<-ctx.Done()
 		return context.Cause(ctx)

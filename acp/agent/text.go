@@ -160,7 +160,7 @@ func sentence(s string) string {
 	}
 	r, n := utf8.DecodeRuneInString(s)
 	s = strings.ToUpper(string(r)) + s[n:]
-	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, ":") { // or what follows belongs to it
+	if isSentence(s) || strings.HasSuffix(s, ":") { // or what follows belongs to it
 		return s
 	}
 	return s + "."

@@ -106,7 +106,10 @@ func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
 	i := host.RunInfo{
 		ID: k.id(), Op: k.Op, Env: k.Env, Params: k.Params, State: k.state(),
 		Digest: k.Digest, Short: short(k.Digest), Began: k.Created, Commit: k.Commit, Clean: k.Clean,
-		User: k.User, Client: k.Client, Problem: k.problem, Log: k.output(),
+		User: k.User, Client: k.Client, Problem: k.problem,
+	}
+	if _, err := os.Lstat(k.output()); err == nil {
+		i.Log = k.output()
 	}
 	if k.Context != nil {
 		if parent := k.Context.Reserved().ParentRunID; parent != nil {

@@ -121,9 +121,9 @@ func (l *leg) step(s *step) verdict {
 // next one from running. ph is the phase that failed; nil where an earlier leg
 // began.
 func (l *leg) compensate(ph *phase) verdict {
-	text := "%s failed in the step %s. Its compensation begins."
+	text := "The Op %s failed in the step %s. Its compensation begins."
 	if ph == nil {
-		text = "%s failed before, in the step %s. Its compensation goes on."
+		text = "The Op %s failed before, in the step %s. Its compensation goes on."
 		l.result.Failed = &host.StepResult{
 			Step: host.StepInfo{Title: l.history.failing.Title}, State: host.StepFailed, Err: l.history.failing.Error,
 		}

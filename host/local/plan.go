@@ -77,7 +77,7 @@ func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, key string, undo bool
 	for i := range from.Steps {
 		s := &step{Step: &from.Steps[i], phase: ph, key: fmt.Sprintf("%ss%d", key, i+1), profile: c.Profile(&from.Steps[i])}
 		if err := rt.planStep(s); err != nil {
-			return nil, fmt.Errorf("%s can't be run: step %d of the phase %q, %s: %w", c.Name, i+1, from.Name, s.title, err)
+			return nil, fmt.Errorf("the Op %s can't be run: step %d of the phase %q, %s: %w", c.Name, i+1, from.Name, s.title, err)
 		}
 		ph.steps = append(ph.steps, s)
 	}

@@ -116,7 +116,11 @@ func (c *call) connect(spec *process.Spec, p program) (flush func()) {
 
 func (c *call) warn(exit process.Exit) {
 	if exit.Leftovers > 0 && exit.Cause == process.Finished {
-		c.warnings = append(c.warnings, fmt.Sprintf("%d processes that it left behind were ended", exit.Leftovers))
+		text := "a process that it left behind was ended"
+		if exit.Leftovers > 1 {
+			text = fmt.Sprintf("%d processes that it left behind were ended", exit.Leftovers)
+		}
+		c.warnings = append(c.warnings, text)
 	}
 	if exit.HeldOutput {
 		c.warnings = append(c.warnings, "a process that left its group still holds its output open; what that prints is not shown")

@@ -73,7 +73,7 @@ onFailure:
 	same(t, "events", e.lines(), []string{
 		"start echo fine 1/1", "completed echo fine",
 		"start echo why >&2; exit 3 1/1", "failed echo why >&2; exit 3: sh ended with exit code 3",
-		"notice failing failed in the step echo why >&2; exit 3. Its compensation begins.",
+		"notice The Op failing failed in the step echo why >&2; exit 3. Its compensation begins.",
 		"start exit 1 1/1", "failed exit 1: sh ended with exit code 1",
 		"start echo undo first 1/1", "completed echo undo first",
 		"skipped echo never", "skipped echo never too", "skipped echo skipped",

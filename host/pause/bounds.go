@@ -170,6 +170,12 @@ func failure(err error) string {
 	}
 	keyword, why, _ := strings.Cut(text, ": ")
 	switch keyword {
+	case "type":
+		if i := strings.LastIndex(why, ` has type "`); i >= 0 {
+			why = "it" + why[i:]
+		}
+	case "enum", "const":
+		why = "it is none of the values that the schema allows"
 	case "anyOf":
 		why = "it meets none of the schemas"
 	case "oneOf":
@@ -179,7 +185,6 @@ func failure(err error) string {
 	case "contains":
 		why = "no item meets the schema"
 	}
-	why = strings.ReplaceAll(why, "<invalid reflect.Value>", "null")
 	return cutTo(place+keyword+": "+why, 300)
 }
 

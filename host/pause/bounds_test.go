@@ -56,10 +56,11 @@ func TestAnswersThatAreTooLarge(t *testing.T) {
 // What an answer lacks is said without anything of Go.
 func TestWhatAnAnswerLacks(t *testing.T) {
 	for _, c := range []struct{ schema, answer, want string }{
-		{`{"type":"string"}`, `null`, `the answer does not meet the schema: type: null has type "null", want "string"`},
-		{`{"properties":{"a":{"type":"string"}}}`, `{"a":1}`, `the answer does not meet the schema: /properties/a: type: 1 has type "integer", want "string"`},
+		{`{"type":"string"}`, `null`, `the answer does not meet the schema: type: it has type "null", want "string"`},
+		{`{"properties":{"a":{"type":"string"}}}`, `{"a":1}`, `the answer does not meet the schema: /properties/a: type: it has type "integer", want "string"`},
 		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, `1`, "the answer does not meet the schema: anyOf: it meets none of the schemas"},
 		{`{"oneOf":[{"type":"string"},{"const":1}]}`, `2`, "the answer does not meet the schema: oneOf: it meets none of the schemas, or more than one"},
+		{`{"enum":[{"a":1}]}`, `{"a":2}`, "the answer does not meet the schema: enum: it is none of the values that the schema allows"},
 		{`{"not":{"type":"null"}}`, `null`, "the answer does not meet the schema: not: it meets the schema that it must not meet"},
 		{`{"contains":{"type":"null"}}`, `[1]`, "the answer does not meet the schema: contains: no item meets the schema"},
 	} {
