@@ -127,7 +127,7 @@ func TestBadFiles(t *testing.T) {
 		"bigint.op.ts":    {head + `export default Op({ name: "bigint", phases: [], a: 1n } as any);`, "BigInt"},
 		"gates.op.ts":     {head + `export default Op({ name: "gates", phases: [], onFailure: [phase("p", [gate("g")])] });`, "compensation waits for nobody"},
 		"status.op.ts":    {simple("status", `"x"`), `"run status" means something else`},
-		"fields.op.ts":    {head + `export default Op({ name: "fields", phases: [{ name: "p", steps: [{ kind: "activity", fn: 7 }] }] } as any);`, "fn must be text, and is a number"},
+		"fields.op.ts":    {head + `export default Op({ name: "fields", phases: [{ name: "p", steps: [{ kind: "activity", fn: 7 }] }] } as any);`, `fn of step 1 of phase "p" must be text, and is a number`},
 		"large.op.ts":     {"", "52428800 bytes"},
 		"bundle.op.ts":    {`import "./big/a"; import "./big/b"; import "./big/c"; import "./big/d"; import "./big/e";` + good, "more than 4194304 bytes together"},
 		"deep.op.ts":      {"export default " + strings.Repeat("[", 200_000), ""},
