@@ -262,6 +262,19 @@ func expectFinding(t *testing.T, file, marked, message string) {
 	}
 }
 
+func TestShown(t *testing.T) {
+	c := mustDecode(t, "a.op.json", `{"name":"a","phases":[{"name":"p","steps":[{"kind":"activity","fn":"f","args":{"z":"secret","secret":[12345678,1.5,null,true]}}]}]}`)
+	got := string(c.Shown(func(s string) string {
+		return strings.NewReplacer("secret", "${S}", "12345678", "${N}").Replace(s)
+	}))
+	if want := `{"name":"a","phases":[{"name":"p","steps":[{"kind":"activity","fn":"f","args":{"z":"${S}","${S}":["${N}",1.5,null,true]}}]}]}`; got != want {
+		t.Errorf("got %s", got)
+	}
+	if got := string((&op.Config{}).Shown(strings.ToUpper)); got != "null" {
+		t.Errorf("of nothing: %s", got)
+	}
+}
+
 // TestAllErrors finds everything that is wrong, in the order of the file.
 func TestAllErrors(t *testing.T) {
 	_, err := op.Decode("f.op.yaml", []byte("name: a b\nphases:\n  - steps:\n    - gate: x y\n    - {shell: z, when: now}\nfoo: 1\n"))

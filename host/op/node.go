@@ -79,6 +79,25 @@ func (n *node) add(name string, value *node) {
 	}
 }
 
+// show replaces text by what is shown of it.
+func (n *node) show(show func(string) string) {
+	switch n.kind {
+	case text:
+		n.text = show(n.text)
+	case number:
+		if shown := show(n.text); shown != n.text {
+			n.kind, n.text = text, shown
+		}
+	}
+	for _, c := range n.items {
+		c.show(show)
+	}
+	for i := range n.members {
+		n.members[i].name = show(n.members[i].name)
+		n.members[i].value.show(show)
+	}
+}
+
 // json writes a node compactly, in its order.
 func (n *node) json() json.RawMessage {
 	var b bytes.Buffer
