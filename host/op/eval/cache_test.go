@@ -1,6 +1,8 @@
 package eval_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,6 +200,34 @@ func TestCacheOfDeaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("no default export")
+}
+
+// A context that is done once Err was asked for it so many times.
+type asked struct {
+	context.Context
+	left int
+}
+
+func (c *asked) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCacheOfACancelledLoad keeps what was evaluated before somebody lost
+// patience, or the next one would wait as long.
+func TestCacheOfACancelledLoad(t *testing.T) {
+	dir := project(t, map[string]string{"a.op.ts": simple("a", `"echo"+" "`), "b.op.ts": simple("b", `"true"`)})
+	o := eval.Options{Cache: filepath.Join(t.TempDir(), "ops")}
+	searchAndFirst := &asked{context.Background(), 2}
+	if _, err := eval.Load(searchAndFirst, dir, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	poison(t, o.Cache)
+	if got := command(t, load(t, dir, o), "a"); got != `{"cmd":"cached "}` {
+		t.Errorf("got %s", got)
+	}
 }
 
 // TestCacheFollowsLinks reads again what an import leads to when it leads
