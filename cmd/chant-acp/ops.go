@@ -40,7 +40,7 @@ such files.`,
 			if asJSON {
 				err = project.WriteOps(std.out, set)
 			} else {
-				_, err = fmt.Fprint(std.out, set.List(nil))
+				_, err = fmt.Fprint(std.out, set.List(nil, nil))
 			}
 			if err == nil && (len(set.Failed) > 0 || set.Incomplete != nil) {
 				err = fmt.Errorf("not all of %s could be read; %s failed", set.Root, plural(len(set.Failed), "file"))

@@ -60,7 +60,7 @@ func (d *decoder) phase(n *node, what string, p *Phase, compensation bool) {
 		p.Name = d.text(v, "the name of "+what)
 		what = "phase " + strconv.Quote(p.Name)
 	}
-	p.Parallel = d.boolean(d.optional(n, "parallel"), "parallel")
+	p.Parallel = d.boolean(d.optional(n, "parallel"), "parallel of "+what)
 	steps := d.need(n, what, "steps")
 	if steps == nil {
 		return
@@ -76,17 +76,17 @@ func (d *decoder) phase(n *node, what string, p *Phase, compensation bool) {
 	for i, v := range steps.items {
 		d.step(v, "step "+strconv.Itoa(i+1)+" of "+what, &p.Steps[i])
 		if compensation {
-			d.compensates(&p.Steps[i])
+			d.compensates(&p.Steps[i], "step "+strconv.Itoa(i+1)+" of "+what)
 		}
 	}
 }
 
 // compensates refuses what waits for somebody while a failure is undone.
-func (d *decoder) compensates(s *Step) {
+func (d *decoder) compensates(s *Step, what string) {
 	switch {
 	case s.Kind == Gate, s.Kind == WaitForEvent:
-		d.bad(s.At, "onFailure holds %s (%s), and compensation waits for nobody; remove it", s.Kind, s.Name)
+		d.bad(s.At, "onFailure holds %s (%s, %s), and compensation waits for nobody; remove it", s.Kind, s.Name, what)
 	case s.Kind == Sleep && s.Duration > MaxInlineSleep:
-		d.bad(s.At, "onFailure sleeps for %s, and compensation waits for %s at most", s.Duration, MaxInlineSleep)
+		d.bad(s.At, "onFailure sleeps for %s (%s), and compensation waits for %s at most", s.Duration, what, MaxInlineSleep)
 	}
 }

@@ -201,7 +201,10 @@ func TestDecodeErrors(t *testing.T) {
 		{"exec of nothing", step("exec: §[]"), "names no program"},
 		{"cwd outside", step("{exec: [x], cwd: §../y}"), "leads out of it"},
 		{"cwd absolute", step("{exec: [x], cwd: §/y}"), "inside the project"},
+		{"cwd of shell outside", step("{shell: x, cwd: §../../../}"), "leads out of it"},
+		{"cwd of shellCmd outside", step("{kind: activity, fn: shellCmd, args: {cmd: x, cwd: §a/../../b}}"), `cwd of step 1 of phase "p" must lie inside the project`},
 		{"a variable's name", step("{exec: [x], env: {§A=B: c}}"), "name of a variable"},
+		{"a variable's name for shell", step("{shell: x, env: {§'': c}}"), "name of a variable"},
 		{"profile", step("{shell: x, profile: §slow}"), "there are: fastIdempotent, longInfra"},
 		{"outcome without name", step("{shell: x, outcomeAttribute: §{from: a}}"), "needs name"},
 		{"gate name", step("gate: §go ahead"), "typed in a command line"},
@@ -209,9 +212,15 @@ func TestDecodeErrors(t *testing.T) {
 		{"half an hour", step("sleep: §0.5h"), "whole numbers"},
 		{"zero", step("sleep: §0s"), "zero"},
 		{"long", step("sleep: §4000d"), "longer than ten years"},
-		{"two gates", step("{gate: g}\n      - {gate: §g}"), "two gates"},
+		{"two gates", step("{gate: g}\n      - {gate: §g}"), "is another gate"},
 		{"event without key", step("waitForEvent: §''"), "empty key"},
 		{"schema as text", step("{gate: g, schema: §x}"), "must be a mapping"},
+		{"type that is a number", step("{gate: g, schema: {§type: 5}}"), `the schema of step 1 of phase "p" cannot be used: type: it must be one of null`},
+		{"type that is none", step("{gate: g, schema: {type: object, properties: {a: {§type: strin}}}}"), "properties.a.type: "},
+		{"reference", step("{gate: g, schema: {§$ref: 'file:///etc/passwd'}}"), "references are not followed"},
+		{"pattern", step("{waitForEvent: g, schema: {§pattern: '('}}"), "missing closing )"},
+		{"minimum", step("{gate: g, schema: {anyOf: [{type: 'null'}, {§minimum: a}]}}"), "must be a number"},
+		{"required number", step("{gate: g, schema: {required: [a, §1]}}"), "must be text"},
 		{"gate in onFailure", undo("§gate: g"), "compensation waits for nobody"},
 		{"event in onFailure", undo("§waitForEvent: g"), "compensation waits for nobody"},
 		{"long sleep in onFailure", undo("§sleep: 6m"), "5m0s at most"},
@@ -253,6 +262,19 @@ func expectFinding(t *testing.T, file, marked, message string) {
 	}
 }
 
+func TestShown(t *testing.T) {
+	c := mustDecode(t, "a.op.json", `{"name":"a","phases":[{"name":"p","steps":[{"kind":"activity","fn":"f","args":{"z":"secret","secret":[12345678,1.5,null,true]}}]}]}`)
+	got := string(c.Shown(func(s string) string {
+		return strings.NewReplacer("secret", "${S}", "12345678", "${N}").Replace(s)
+	}))
+	if want := `{"name":"a","phases":[{"name":"p","steps":[{"kind":"activity","fn":"f","args":{"z":"${S}","${S}":["${N}",1.5,null,true]}}]}]}`; got != want {
+		t.Errorf("got %s", got)
+	}
+	if got := string((&op.Config{}).Shown(strings.ToUpper)); got != "null" {
+		t.Errorf("of nothing: %s", got)
+	}
+}
+
 // TestAllErrors finds everything that is wrong, in the order of the file.
 func TestAllErrors(t *testing.T) {
 	_, err := op.Decode("f.op.yaml", []byte("name: a b\nphases:\n  - steps:\n    - gate: x y\n    - {shell: z, when: now}\nfoo: 1\n"))
@@ -285,9 +307,30 @@ func TestRestoreIsLax(t *testing.T) {
 	if p := c.Profile(&c.Phases[1].Steps[0]); p.Attempts != 1 || p.StartToClose != 5*time.Minute {
 		t.Errorf("an unknown profile is %+v", p)
 	}
-	_, err = op.Restore("a.op.ts", []byte(`{"name":"a","phases":[{"name":"p","steps":[{"kind":"gate","signalName":7}]}]}`))
-	if err == nil || err.Error() != "a.op.ts: a gate's name must be text, and is a number" {
-		t.Errorf("got %v", err)
+}
+
+// TestRestoreNamesTheStep wants the phase and the step where there is no place in
+// a file to name.
+func TestRestoreNamesTheStep(t *testing.T) {
+	for _, bad := range []string{
+		`{"kind":7}`, `{"kind":"lunch"}`, `{}`, `7`,
+		`{"kind":"gate","signalName":7}`, `{"kind":"gate","signalName":"a b"}`, `{"kind":"gate"}`, `{"kind":"gate","signalName":"g","timeout":7}`,
+		`{"kind":"gate","signalName":"g","timeout":"soon"}`, `{"kind":"gate","signalName":"g","description":7}`, `{"kind":"gate","signalName":"g","schema":7}`,
+		`{"kind":"gate","signalName":"g","schema":{"type":5}}`, `{"kind":"gate","signalName":"first"}`,
+		`{"kind":"activity","fn":7}`, `{"kind":"activity","fn":""}`, `{"kind":"activity","fn":"f","args":7}`, `{"kind":"activity","fn":"f","profile":7}`,
+		`{"kind":"activity","fn":"f","outcomeAttribute":7}`, `{"kind":"activity","fn":"f","outcomeAttribute":{"name":7}}`, `{"kind":"activity","fn":"f","outcomeAttribute":{"name":"x","from":7}}`,
+		`{"kind":"activity","fn":"shellCmd","args":{"cmd":"x","cwd":"/"}}`, `{"kind":"activity","fn":"shellCmd","args":{"cmd":"x","cwd":7}}`,
+		`{"kind":"exec"}`, `{"kind":"exec","argv":7}`, `{"kind":"exec","argv":[7]}`, `{"kind":"exec","argv":["x"],"env":{"A":7}}`, `{"kind":"exec","argv":["x"],"env":{"A=":"7"}}`, `{"kind":"exec","argv":["x"],"cwd":7}`,
+		`{"kind":"sleep"}`, `{"kind":"sleep","duration":7}`, `{"kind":"sleep","duration":"0s"}`, `{"kind":"waitForEvent","key":7}`, `{"kind":"waitForEvent","key":""}`,
+	} {
+		_, err := op.Restore("a.op.ts", []byte(`{"name":"a","phases":[{"name":"ship","steps":[{"kind":"gate","signalName":"first"},`+bad+`]}]}`))
+		if err == nil || !strings.Contains(err.Error(), `step 2 of phase "ship"`) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	_, err := op.Restore("a.op.ts", []byte(`{"name":"a","phases":[],"onFailure":[{"name":"undo","steps":[{"kind":"gate","signalName":"g"}]}]}`))
+	if err == nil || !strings.Contains(err.Error(), `step 1 of phase "undo"`) {
+		t.Error(err)
 	}
 }
 

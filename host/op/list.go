@@ -8,13 +8,17 @@ import (
 
 // List describes all Ops for people: name, file, overview, phases, gates, and
 // what last says of the last run of a name, which may be nil or "". What could
-// not be read comes after them.
-func (s *Set) List(last func(name string) string) string {
+// not be read comes after them. Texts of the files are put through show, nil for
+// none, before they are made to fit.
+func (s *Set) List(last, show func(string) string) string {
+	if show == nil {
+		show = func(s string) string { return s }
+	}
 	var blocks []string
 	for _, o := range s.Ops {
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s  (%s)\n", o.Name(), o.File)
-		o.Config.describe(&b)
+		fmt.Fprintf(&b, "%s  (%s)\n", show(o.Name()), o.File)
+		o.Config.describe(&b, show)
 		if same := s.Named(o.Name()); len(same) > 1 {
 			fmt.Fprintf(&b, "    cannot be run: %s files name their Op so; rename all but one\n", count(len(same)))
 		} else if last != nil {
@@ -22,7 +26,7 @@ func (s *Set) List(last func(name string) string) string {
 		}
 		blocks = append(blocks, b.String())
 	}
-	if bad := s.problems(); bad != "" {
+	if bad := show(s.problems()); bad != "" {
 		blocks = append(blocks, bad)
 	}
 	if blocks == nil {
@@ -50,22 +54,22 @@ func count(n int) string {
 	return fmt.Sprint(n)
 }
 
-func (c *Config) describe(b *strings.Builder) {
+func (c *Config) describe(b *strings.Builder, show func(string) string) {
 	if c.Overview != "" {
-		fmt.Fprintf(b, "    %s\n", oneLine(c.Overview))
+		fmt.Fprintf(b, "    %s\n", oneLine(show(c.Overview)))
 	}
-	field(b, "phases", outline(c.Phases, " → "))
+	field(b, "phases", outline(c.Phases, show))
 	var gates []string
 	for _, s := range c.Steps {
 		if s.Kind == Gate {
-			gates = append(gates, s.Name)
+			gates = append(gates, show(s.Name))
 		}
 	}
 	field(b, "gates", strings.Join(gates, ", "))
 	undo := slices.Clone(c.OnFailure)
 	slices.Reverse(undo) // as it would run
-	field(b, "on failure", outline(undo, " → "))
-	field(b, "depends on", strings.Join(c.Depends, ", "))
+	field(b, "on failure", outline(undo, show))
+	field(b, "depends on", show(strings.Join(c.Depends, ", ")))
 }
 
 func field(b *strings.Builder, name, value string) {
@@ -74,16 +78,16 @@ func field(b *strings.Builder, name, value string) {
 	}
 }
 
-func outline(phases []Phase, between string) string {
+func outline(phases []Phase, show func(string) string) string {
 	var all []string
 	for _, p := range phases {
-		text := fmt.Sprintf("%s (%s", oneLine(p.Name), plural(len(p.Steps), "step"))
+		text := fmt.Sprintf("%s (%s", oneLine(show(p.Name)), plural(len(p.Steps), "step"))
 		if p.Parallel {
 			text += ", parallel"
 		}
 		all = append(all, text+")")
 	}
-	return strings.Join(all, between)
+	return strings.Join(all, " → ")
 }
 
 func plural(n int, what string) string {

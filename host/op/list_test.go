@@ -43,11 +43,11 @@ twin  (b.op.ts)
 
 z.op.ts: it is broken
 `
-	if d := cmp.Diff(want, s.List(func(name string) string { return "of " + name })); d != "" {
+	if d := cmp.Diff(want, s.List(func(name string) string { return "of " + name }, nil)); d != "" {
 		t.Error(d)
 	}
 	none := op.NewSet("/r", nil, nil, nil)
-	if got := none.List(nil); got != "There are no Ops below /r. One is a file whose name ends in .op.ts, .op.yaml or .op.json.\n" {
+	if got := none.List(nil, nil); got != "There are no Ops below /r. One is a file whose name ends in .op.ts, .op.yaml or .op.json.\n" {
 		t.Errorf("got %s", got)
 	}
 }

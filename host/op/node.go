@@ -3,6 +3,8 @@ package op
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strconv"
 )
 
 // A node is a value of JSON with the order and the places of a file.
@@ -51,10 +53,48 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
+// place is where the value begins that a path of keys and positions leads to, as
+// far as it does; for a member it is its key.
+func (n *node) place(path []string) Position {
+	at := n.at
+	for _, step := range path {
+		if i, err := strconv.Atoi(step); n.kind == list && err == nil && i < len(n.items) {
+			n = n.items[i]
+			at = n.at
+			continue
+		}
+		i := slices.IndexFunc(n.members, func(m member) bool { return m.name == step })
+		if i < 0 {
+			return at
+		}
+		at, n = n.members[i].at, n.members[i].value
+	}
+	return at
+}
+
 // add appends a member unless its value is nil.
 func (n *node) add(name string, value *node) {
 	if value != nil {
 		n.members = append(n.members, member{name, value.at, value})
+	}
+}
+
+// show replaces text by what is shown of it.
+func (n *node) show(show func(string) string) {
+	switch n.kind {
+	case text:
+		n.text = show(n.text)
+	case number:
+		if shown := show(n.text); shown != n.text {
+			n.kind, n.text = text, shown
+		}
+	}
+	for _, c := range n.items {
+		c.show(show)
+	}
+	for i := range n.members {
+		n.members[i].name = show(n.members[i].name)
+		n.members[i].value.show(show)
 	}
 }
 

@@ -141,6 +141,17 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 	return c.text, nil
 }
 
+// Shown is the JSON with every string in it, keys included, as show shows it; a
+// number that is shown otherwise becomes a string.
+func (c *Config) Shown(show func(string) string) json.RawMessage {
+	root, _ := parseJSON(c.text)
+	if root == nil {
+		return json.RawMessage("null")
+	}
+	root.show(show)
+	return root.json()
+}
+
 // Steps calls yield for every step of the phases in order, then of the
 // compensation, until it returns false.
 func (c *Config) Steps(yield func(*Phase, *Step) bool) {

@@ -77,11 +77,11 @@ func (d *decoder) shellArgs(n *node, what string) *node {
 		d.bad(cmd.at, "shell of %s is empty", what)
 	}
 	if env := n.get("env"); env != nil {
-		d.variables(env, "env of "+what)
+		d.environment(env, "env of "+what)
 		args.add("env", env)
 	}
 	if cwd := n.get("cwd"); cwd != nil {
-		d.text(cwd, "cwd of "+what)
+		d.text(cwd, "cwd of "+what) // where it leads is looked at in the long form
 		args.add("cwd", cwd)
 	}
 	return args

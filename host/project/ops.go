@@ -11,6 +11,7 @@ import (
 	"github.com/chant-acp/chant-acp/host/local"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/op/eval"
+	"github.com/chant-acp/chant-acp/internal/envmask"
 )
 
 // Ops implements host.Host: one runtime for each project root that this session's
@@ -60,7 +61,7 @@ func (p *Project) findOp(ctx context.Context, root, name string, vars []string) 
 	}
 	found, err := set.Find(name)
 	if err != nil {
-		return nil, &host.OpRefusal{Reason: err.Error(), Lines: []string{"ops"}}
+		return nil, &host.OpRefusal{Reason: envmask.New(p.o.Env).Text(err.Error()), Lines: []string{"ops"}}
 	}
 	return found, nil
 }
@@ -75,17 +76,29 @@ func (p *Project) OpSet(ctx context.Context) (host.OpSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opSet{set}, nil
+	return opSet{set, envmask.New(p.o.Env)}, nil
 }
 
-// opSet implements host.OpSet.
-type opSet struct{ *op.Set }
+// opSet implements host.OpSet. It is told in a thread, which is kept and shared:
+// values of the environment that a file put into its Op are shown by their names.
+type opSet struct {
+	set  *op.Set
+	mask *envmask.Mask
+}
 
-func (s opSet) WriteJSON(w io.Writer) error { return WriteOps(w, s.Set) }
+func (s opSet) List(last func(name string) string) string { return s.set.List(last, s.mask.Text) }
 
-// WriteOps writes Ops as JSON, one object a line: the Ops by name, then the files
-// that are none.
+func (s opSet) WriteJSON(w io.Writer) error {
+	return writeOps(w, s.set, s.mask.Text, func(c *op.Config) json.RawMessage { return c.Shown(s.mask.Text) })
+}
+
+// WriteOps writes Ops as JSON, one object a line: the Ops by name, each with its
+// config as chant would see it, then the files that are none.
 func WriteOps(w io.Writer, set *op.Set) error {
+	return writeOps(w, set, func(s string) string { return s }, (*op.Config).JSON)
+}
+
+func writeOps(w io.Writer, set *op.Set, show func(string) string, config func(*op.Config) json.RawMessage) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false) // as JSON.stringify has it
 	for _, o := range set.Ops {
@@ -93,7 +106,7 @@ func WriteOps(w io.Writer, set *op.Set) error {
 			Name   string          `json:"name"`
 			File   string          `json:"file"`
 			Config json.RawMessage `json:"config"`
-		}{o.Name(), o.File, o.Config.JSON()}); err != nil {
+		}{show(o.Name()), o.File, config(o.Config)}); err != nil {
 			return err
 		}
 	}
@@ -101,7 +114,7 @@ func WriteOps(w io.Writer, set *op.Set) error {
 		if err := enc.Encode(struct {
 			File  string `json:"file"`
 			Error string `json:"error"`
-		}{f.File, f.Error()}); err != nil {
+		}{f.File, show(f.Error())}); err != nil {
 			return err
 		}
 	}

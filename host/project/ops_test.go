@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op/eval"
 	"github.com/chant-acp/chant-acp/host/project"
 )
 
@@ -68,6 +69,49 @@ func TestOps(t *testing.T) {
 	var refusal *host.OpRefusal
 	if _, err := first.StartOp(context.Background(), host.OpRequest{Ref: host.RunRef{Op: "helo"}}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "bad.op.yaml") {
 		t.Errorf("an Op that is not there: %v", err)
+	}
+}
+
+// TestOpsShowNoValues looks at what goes into a thread: values of the environment
+// by their names. What is written for programs stays as it is.
+func TestOpsShowNoValues(t *testing.T) {
+	const secret = "p@ss \"word\"  <1>"
+	p, dir := open(t, "", project.Options{Env: append(os.Environ(), "SECRET="+secret, "SHORT=1234567"), Runs: t.TempDir()})
+	write(t, filepath.Join(dir, "reads.op.ts"), `import { Op, phase, shell } from "@intentius/chant/op";
+export default Op({ name: "reads", overview: "with " + process.env.SECRET, phases: [phase("p " + process.env.SECRET, [shell("echo " + process.env.SECRET + process.env.SHORT)])] });`)
+	write(t, filepath.Join(dir, "throws.op.ts"), `throw new Error("not with " + process.env.SECRET);`)
+	set, err := p.OpSet(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := set.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := p.Ops()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, missing := rt.StartOp(context.Background(), host.OpRequest{Ref: host.RunRef{Op: "other"}})
+	if missing == nil {
+		t.Fatal("an Op that is not there was started")
+	}
+	for what, text := range map[string]string{"json": b.String(), "list": set.List(nil), "refusal": missing.Error()} {
+		if strings.Contains(text, "word") || !strings.Contains(text, "${SECRET}") {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+	if want := `{"name":"reads","file":"reads.op.ts","config":{"name":"reads","overview":"with ${SECRET}","phases":[{"name":"p ${SECRET}","steps":[{"kind":"activity","fn":"shellCmd","args":{"cmd":"echo ${SECRET}1234567"}}]}]}}` + "\n"; !strings.HasPrefix(b.String(), want) {
+		t.Errorf("got %s, want %s first", b.String(), want)
+	}
+	t.Setenv("SECRET", secret)
+	exact, err := eval.Load(context.Background(), dir, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := project.WriteOps(&b, exact); err != nil || !strings.Contains(b.String(), `"overview":"with p@ss \"word\"  <1>"`) {
+		t.Errorf("%v, %s", err, b.String())
 	}
 }
 

@@ -6,6 +6,7 @@ package gitignore
 import (
 	"path"
 	"strings"
+	"sync"
 )
 
 // Patterns are those of one file, which apply below its folder.
@@ -48,7 +49,7 @@ func parse(line string) (p pattern, ok bool) {
 		return p, false
 	}
 	for part := range strings.SplitSeq(line, "/") {
-		part = classes.Replace(part)
+		part = classes().Replace(part)
 		if _, err := path.Match(part, ""); err != nil {
 			return p, false
 		}
@@ -58,11 +59,13 @@ func parse(line string) (p pattern, ok bool) {
 }
 
 // classes turns git's character classes into those of path.Match.
-var classes = strings.NewReplacer(
-	"[!", "[^",
-	"[:alnum:]", "a-zA-Z0-9", "[:alpha:]", "a-zA-Z", "[:digit:]", "0-9", "[:lower:]", "a-z", "[:upper:]", "A-Z",
-	"[:space:]", " \t\r\n\v\f", "[:xdigit:]", "0-9a-fA-F",
-)
+var classes = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer(
+		"[!", "[^",
+		"[:alnum:]", "a-zA-Z0-9", "[:alpha:]", "a-zA-Z", "[:digit:]", "0-9", "[:lower:]", "a-z", "[:upper:]", "A-Z",
+		"[:space:]", " \t\r\n\v\f", "[:xdigit:]", "0-9a-fA-F",
+	)
+})
 
 // trimBlanks removes blanks at the end that no backslash keeps.
 func trimBlanks(line string) string {

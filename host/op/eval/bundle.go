@@ -1,18 +1,16 @@
 package eval
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -33,11 +31,12 @@ const (
 // A bundler makes one script of an Op's file and what it imports.
 type bundler struct {
 	root *os.Root
-	// What was opened and what was missed; esbuild asks from several goroutines.
-	mu     sync.Mutex
-	inputs map[string]string
-	absent []string
-	size   int
+	// report is told of everything that was seen, each before it is used.
+	report func(seen)
+
+	mu   sync.Mutex // esbuild asks from several goroutines
+	seen seen       // since the last report
+	size int
 }
 
 // bundle returns the script, or what is wrong with the sources.
@@ -115,10 +114,6 @@ func loaderOf(file string) api.Loader {
 	return api.LoaderJS
 }
 
-// endings are those of the files that are opened, in the order in which they are
-// tried where an import leaves the ending out.
-var endings = []string{".ts", ".js", ".mjs", ".json"}
-
 // resolve finds what a file imports, among the files of the project.
 func (b *bundler) resolve(importer, imported string) (string, error) {
 	if !strings.HasPrefix(imported, "./") && !strings.HasPrefix(imported, "../") && imported != "." && imported != ".." {
@@ -129,15 +124,16 @@ func (b *bundler) resolve(importer, imported string) (string, error) {
 		return "", fmt.Errorf("it imports %q, which lies outside the project", imported)
 	}
 	for _, candidate := range candidates(target) {
-		switch name, err := b.inside(candidate); {
+		name, state, err := follow(b.root, candidate)
+		b.mu.Lock()
+		b.seen.path(candidate, state)
+		b.mu.Unlock()
+		switch {
 		case err == nil:
 			return name, nil
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", fmt.Errorf("it imports %q, which cannot be used: %w", imported, err)
 		}
-		b.mu.Lock()
-		b.absent = append(b.absent, candidate)
-		b.mu.Unlock()
 	}
 	return "", fmt.Errorf("it imports %q, and there is no such file; files that can be imported end in %s", imported, strings.Join(endings, ", "))
 }
@@ -146,10 +142,8 @@ func (b *bundler) resolve(importer, imported string) (string, error) {
 func candidates(target string) []string {
 	var all []string
 	ext := path.Ext(target)
-	for _, e := range endings {
-		if ext == e {
-			all = append(all, target)
-		}
+	if slices.Contains(endings, ext) {
+		all = append(all, target)
 	}
 	if ext == ".js" || ext == ".mjs" { // what a .ts file is called once it is compiled
 		all = append(all, strings.TrimSuffix(target, ext)+".ts")
@@ -160,47 +154,29 @@ func candidates(target string) []string {
 	for _, e := range endings {
 		all = append(all, target+"/index"+e)
 	}
+	if !slices.Contains(endings, ext) {
+		all = append(all, target) // which is no file that can be used, as whoever wrote it is to hear
+	}
 	return all
 }
 
-// inside resolves the links of a path, and returns where the file really is,
-// below the root.
-func (b *bundler) inside(name string) (string, error) {
-	real, err := filepath.EvalSymlinks(filepath.Join(b.root.Name(), filepath.FromSlash(name)))
-	if errors.Is(err, syscall.ENOTDIR) {
-		return "", fs.ErrNotExist
-	}
-	if err != nil {
-		return "", err
-	}
-	rel, err := filepath.Rel(b.root.Name(), real)
-	switch {
-	case err != nil || !filepath.IsLocal(rel):
-		return "", errors.New("it lies outside the project")
-	case path.Ext(rel) == "" || !strings.Contains(strings.Join(endings, " ")+" ", path.Ext(rel)+" "):
-		return "", fmt.Errorf("it leads to %s, which is not one of %s", rel, strings.Join(endings, ", "))
-	}
-	if info, err := os.Lstat(real); err == nil && info.IsDir() {
-		return "", fs.ErrNotExist
-	}
-	return filepath.ToSlash(rel), nil
-}
-
 func (b *bundler) load(file string) (string, error) {
-	data, err := op.ReadFile(b.root, file)
-	if err != nil {
-		var bad *op.FileError
-		if errors.As(err, &bad) {
-			return "", errors.New(bad.Findings[0].Message)
-		}
-		return "", err
-	}
-	sum := sha256.Sum256(data)
+	data, state, err := readSource(b.root, file)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.inputs[file] = hex.EncodeToString(sum[:])
+	b.seen.file(file, state)
+	b.tell() // before esbuild works on it, and may end the process
+	if err != nil {
+		return "", err
+	}
 	if b.size += len(data); b.size > maxBundle {
 		return "", fmt.Errorf("the files that it is made of have more than %d bytes together, the most that is read", maxBundle)
 	}
 	return string(data), nil
+}
+
+// tell reports what was seen since the last time.
+func (b *bundler) tell() {
+	b.report(b.seen)
+	b.seen = seen{}
 }

@@ -4,11 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/chant-acp/chant-acp/host/op"
@@ -25,7 +24,8 @@ const maxCache = 64 << 20
 type cache struct {
 	path    string // "" keeps nothing
 	root    *os.Root
-	sums    map[string]string // of files that were looked at now
+	environ string // digest of what files find in process.env
+	now     seen   // what was looked at in this process
 	stored  cacheFile
 	current map[string]cached
 	changed bool
@@ -37,19 +37,19 @@ type cacheFile struct {
 	Files   map[string]cached `json:"files"`
 }
 
-// cached is the answer for one file. It holds while the inputs are the same and
-// what was looked for is still not there.
+// cached is the answer for one file. It holds while all that was seen is the
+// same, and where Environ is not "" the environment is too.
 type cached struct {
-	Config   json.RawMessage   `json:"config,omitempty"`
-	Findings []op.Finding      `json:"findings,omitempty"`
-	Inputs   map[string]string `json:"inputs"`
-	Absent   []string          `json:"absent,omitempty"`
+	Config   json.RawMessage `json:"config,omitempty"`
+	Findings []op.Finding    `json:"findings,omitempty"`
+	Seen     seen            `json:"seen"`
+	Environ  string          `json:"environ,omitempty"`
 }
 
 // openCache reads the cache of a root in the folder dir; "" for none. One that
 // cannot be read, or is another evaluator's, is empty.
-func openCache(dir string, root *os.Root) *cache {
-	c := &cache{root: root, sums: make(map[string]string), current: make(map[string]cached)}
+func openCache(dir string, root *os.Root, environ []string) *cache {
+	c := &cache{root: root, environ: digest(environ), current: make(map[string]cached)}
 	if dir == "" {
 		return c
 	}
@@ -77,38 +77,63 @@ func (c *cache) get(file string) (cached, bool) {
 }
 
 func (c *cache) holds(entry cached) bool {
-	for name, sum := range entry.Inputs {
-		if c.sum(name) != sum {
+	if entry.Environ != "" && entry.Environ != c.environ {
+		return false
+	}
+	for name, state := range entry.Seen.Files {
+		if c.file(name) != state {
 			return false
 		}
 	}
-	for _, name := range entry.Absent {
-		if _, err := c.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+	for name, state := range entry.Seen.Paths {
+		if c.at(name) != state {
 			return false
 		}
 	}
-	return len(entry.Inputs) > 0
+	return len(entry.Seen.Files) > 0
 }
 
-// sum is the SHA-256 of a file, "" of one that cannot be read.
-func (c *cache) sum(name string) string {
-	sum, known := c.sums[name]
+func (c *cache) file(name string) string {
+	state, known := c.now.Files[name]
 	if !known {
-		if data, err := op.ReadFile(c.root, name); err == nil {
-			digest := sha256.Sum256(data)
-			sum = hex.EncodeToString(digest[:])
-		}
-		c.sums[name] = sum
+		_, state, _ = readSource(c.root, name)
+		c.now.file(name, state)
 	}
-	return sum
+	return state
 }
 
-// put keeps an answer that depends on nothing but its inputs.
-func (c *cache) put(file string, a answer) {
-	if !a.Volatile && len(a.Inputs) > 0 {
-		c.current[file] = cached{Config: a.Config, Findings: a.Findings, Inputs: a.Inputs, Absent: a.Absent}
-		c.changed = true
+func (c *cache) at(name string) string {
+	state, known := c.now.Paths[name]
+	if !known {
+		_, state, _ = follow(c.root, name)
+		c.now.path(name, state)
 	}
+	return state
+}
+
+// put keeps an answer that would be the same again, failures too: a file with an
+// endless loop would else slow down whoever asks for another. Of those that
+// depend on the environment only the failures are kept whose text tells nothing
+// of it, with a digest.
+func (c *cache) put(file string, a answer) {
+	if a.Chance || a.Environ && !a.Spent || len(a.Seen.Files) == 0 {
+		return
+	}
+	entry := cached{Config: a.Config, Findings: a.Findings, Seen: a.Seen}
+	if a.Environ {
+		entry.Environ = c.environ
+	}
+	c.current[file] = entry
+	c.changed = true
+}
+
+// digest stands for all of an environment, whatever its order.
+func digest(environ []string) string {
+	sum := sha256.New()
+	for _, v := range slices.Sorted(slices.Values(environ)) {
+		sum.Write([]byte(v + "\x00"))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // save writes what holds now, if that is not what was stored. Files that are gone
@@ -131,7 +156,7 @@ func (c *cache) save() error {
 // the shims, the modules that evaluate, and the rules written in Go, which the
 // number stands for.
 func evaluatorVersion() string {
-	const rules = "1"
+	const rules = "2"
 	sum := sha256.New()
 	sum.Write([]byte(rules + "\n" + shimSource()))
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -27,8 +27,11 @@ const (
 	workTick = 20 * time.Millisecond
 
 	// maxGrowth is the address space that the child may take beyond what its
-	// start took, in bytes.
-	maxGrowth = 1 << 30
+	// start took, in bytes: what a script may use, and as much for bundling it.
+	maxGrowth = 2 * maxMemory
+	// maxStack is what nested sources may take of it, in bytes. Growing a stack
+	// takes three times as much for a moment.
+	maxStack = 64 << 20
 
 	exitOvertime = 3
 	exitBroken   = 4
@@ -66,7 +69,9 @@ func serveFiles() error {
 	watch := newWatch(e.interrupt)
 	for r := range requests {
 		watch.begin()
-		a := evaluateFile(root, e, r.File)
+		a := evaluateFile(root, e, r.File, func(a answer) {
+			_ = writeFrame(os.Stdout, a) // the last part says whether anybody reads
+		})
 		watch.end()
 		if err := writeFrame(os.Stdout, a); err != nil {
 			return err
@@ -104,6 +109,7 @@ func environment() []string {
 func limitMemory() error {
 	debug.SetTraceback("none") // of running out of it
 	debug.SetMemoryLimit(maxGrowth / 2)
+	debug.SetMaxStack(maxStack)
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return err
@@ -116,22 +122,20 @@ func limitMemory() error {
 	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// evaluateFile makes an answer of a file.
-func evaluateFile(root *os.Root, e *engine, file string) answer {
-	b := &bundler{root: root, inputs: make(map[string]string)}
+// evaluateFile makes an answer of a file, and tells of it in parts.
+func evaluateFile(root *os.Root, e *engine, file string, part func(answer)) answer {
+	b := &bundler{root: root, report: func(s seen) { part(answer{More: true, Seen: s}) }}
 	script, found := b.bundle(file)
-	a := answer{Findings: found, Inputs: b.inputs, Absent: b.absent}
 	if found != nil {
-		// What is missing may come, in ways that inputs do not tell.
-		a.Volatile = true
-		return a
+		return answer{Findings: found, Seen: b.seen}
 	}
+	part(answer{More: true, Seen: b.seen, Environ: true})
 	r, err := e.evaluate(script)
-	a.Volatile = len(r.Env) > 0 || r.Cwd
+	a := answer{Environ: r.Unknown || r.Cwd || len(r.Env) > 0}
 	switch {
 	case err != nil:
-		a.Volatile = true
-		a.Findings = failed(file, "%s", explain(err))
+		message, spent := explain(err)
+		a.Findings, a.Spent = failed(file, "%s", message), spent
 	case r.Error != "":
 		a.Findings = failed(file, "%s", r.Error)
 	default:
@@ -140,23 +144,24 @@ func evaluateFile(root *os.Root, e *engine, file string) answer {
 	return a
 }
 
-// explain says what an error of the engine means for the file.
-func explain(err error) string {
+// explain says what an error of the engine means for the file; spent where that
+// is the end of its time or memory.
+func explain(err error) (message string, spent bool) {
 	var thrown *quickjs.Error
 	if !errors.As(err, &thrown) {
-		return "it cannot be evaluated: " + err.Error()
+		return "it cannot be evaluated: " + err.Error(), false
 	}
 	switch {
 	case thrown.Name == "OpFileError":
-		return thrown.Message
+		return thrown.Message, false
 	case thrown.Name == "InternalError" && thrown.Message == "interrupted":
-		return tooLong
+		return tooLong, true
 	case thrown.Name == "InternalError" && thrown.Message == "out of memory":
-		return fmt.Sprintf("it uses more than %d MiB of memory", maxMemory>>20)
+		return fmt.Sprintf("it uses more than %d MiB of memory", maxMemory>>20), true
 	case thrown.Name == "ReferenceError":
-		return fmt.Sprintf("it throws %v; an Op's file is evaluated without Node", err)
+		return fmt.Sprintf("it throws %v; an Op's file is evaluated without Node", err), false
 	}
-	return fmt.Sprintf("it throws %v", err)
+	return fmt.Sprintf("it throws %v", err), false
 }
 
 // tooLong is what is said of a file that does not come to an end.

@@ -67,6 +67,8 @@ type result struct {
 	Error  string   `json:"error"`
 	Env    []string `json:"env"` // variables that were read
 	Cwd    bool     `json:"cwd"` // the working directory was
+	// Unknown says that the file ended in a way that left Env and Cwd unknown.
+	Unknown bool `json:"-"`
 }
 
 // evaluate runs the script of a file.
@@ -81,22 +83,45 @@ func (e *engine) evaluate(script string) (result, error) {
 	defer e.running.Store(nil)
 	vm.SetMemoryLimit(maxMemory)
 	vm.SetCanBlock(false)
+	if err := e.run(vm, script, &r); err != nil {
+		vm.SetMemoryLimit(maxMemory + 1<<20) // which may be what ended it
+		reads := result{}
+		reads.Unknown = call(vm, &reads, "__chant_reads") != nil
+		return reads, err
+	}
+	return r, nil
+}
+
+func (e *engine) run(vm *quickjs.VM, script string, r *result) error {
 	if _, err := vm.EvalBytecode(e.shims); err != nil {
-		return r, err
+		return err
 	}
 	if _, err := vm.Call("__chant_boot", e.world); err != nil {
-		return r, err
+		return err
 	}
 	// A CommonJS module, as esbuild wrote it.
-	text, err := vm.Eval("(() => { const module = { exports: {} }; (function (module, exports) {\n"+script+"\n})(module, module.exports); return __chant_finish(module.exports); })()", quickjs.EvalGlobal)
+	answer, err := vm.Eval("(() => { const module = { exports: {} }; (function (module, exports) {\n"+script+"\n})(module, module.exports); return __chant_finish(module.exports); })()", quickjs.EvalGlobal)
 	if err != nil {
-		return r, err
+		return err
 	}
-	answer, ok := text.(string)
+	return read(answer, r)
+}
+
+// call reads what a function of the shims says.
+func call(vm *quickjs.VM, r *result, name string) error {
+	answer, err := vm.Call(name)
+	if err != nil {
+		return err
+	}
+	return read(answer, r)
+}
+
+func read(answer any, r *result) error {
+	text, ok := answer.(string)
 	if !ok {
-		return r, fmt.Errorf("the evaluator answered with %T", text)
+		return fmt.Errorf("the evaluator answered with %T", answer)
 	}
-	return r, json.Unmarshal([]byte(answer), &r)
+	return json.Unmarshal([]byte(text), r)
 }
 
 // interrupt ends the evaluation under way, if there is one.

@@ -20,15 +20,22 @@ type request struct {
 	File string `json:"file"`           // below the root, with forward slashes
 }
 
-// An answer is what became of a file.
+// An answer is what became of a file. It may come in parts, so that what was
+// seen is known of a file that ends the child.
 type answer struct {
-	Config   json.RawMessage   `json:"config,omitempty"`
-	Findings []op.Finding      `json:"findings,omitempty"` // why there is no config
-	Inputs   map[string]string `json:"inputs,omitempty"`   // the files that were bundled, with the SHA-256 of each
-	Absent   []string          `json:"absent,omitempty"`   // files that were looked for and are not there
-	// Volatile says that the result depends on more than Inputs: the environment,
-	// the working directory, or how long it took.
-	Volatile bool `json:"volatile,omitempty"`
+	More   bool            `json:"more,omitempty"` // other parts follow
+	Seen   seen            `json:"seen,omitzero"`  // since the part before
+	Config json.RawMessage `json:"config,omitempty"`
+	// Findings say why there is no config.
+	Findings []op.Finding `json:"findings,omitempty"`
+	// Environ says that the result depends on the environment or the working
+	// directory, or may do so: a part with it comes before the code of a file runs.
+	Environ bool `json:"environ,omitempty"`
+	// Spent says that the file used up the time or memory that it has, which
+	// Findings tell in words of ours.
+	Spent bool `json:"spent,omitempty"`
+	// Chance says that it may come out otherwise the next time.
+	Chance bool `json:"chance,omitempty"`
 }
 
 // writeFrame writes a message: its length in four bytes, then JSON.

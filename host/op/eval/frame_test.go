@@ -14,8 +14,8 @@ import (
 func TestFrames(t *testing.T) {
 	var b bytes.Buffer
 	sent := []answer{
-		{Config: []byte(`{"a":"\u003c"}`), Inputs: map[string]string{"x": "y"}, Absent: []string{"z"}},
-		{Findings: []op.Finding{{File: "f", At: op.Position{Line: 1, Column: 2}, Message: "m"}}, Volatile: true},
+		{Config: []byte(`{"a":"\u003c"}`), Seen: seen{Files: map[string]string{"x": "y"}, Paths: map[string]string{"z": ""}}, More: true},
+		{Findings: []op.Finding{{File: "f", At: op.Position{Line: 1, Column: 2}, Message: "m"}}, Environ: true, Spent: true},
 		{},
 	}
 	for _, a := range sent {

@@ -42,14 +42,16 @@ func Load(ctx context.Context, dir string, o Options) (*op.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{root: root, cache: openCache(o.Cache, root), failed: files.Failed, environ: o.Environ}
+	l := &loader{root: root, failed: files.Failed, environ: o.Environ}
 	if l.environ == nil {
 		l.environ = os.Environ()
 	}
-	if err := l.load(ctx, files.Names); err != nil {
+	l.cache = openCache(o.Cache, root, l.environ)
+	err = l.load(ctx, files.Names)
+	_ = l.cache.save() // without it the next time takes longer, and no more
+	if err != nil {
 		return nil, err
 	}
-	_ = l.cache.save() // without it the next time takes longer, and no more
 	return op.NewSet(real, l.ops, l.failed, files.Incomplete), nil
 }
 
@@ -73,14 +75,14 @@ func (l *loader) load(ctx context.Context, files []string) error {
 		}
 	}
 	answers, err := evaluateAll(ctx, l.root.Name(), l.environ, evaluate)
-	if err != nil {
-		return err
-	}
 	for i, file := range evaluate {
+		if answers[i].Config == nil && answers[i].Findings == nil {
+			continue // err came before
+		}
 		l.take(file, answers[i].Config, answers[i].Findings)
 		l.cache.put(file, answers[i])
 	}
-	return nil
+	return err
 }
 
 func (l *loader) decode(file string) {
@@ -127,7 +129,7 @@ const (
 )
 
 // evaluateAll evaluates files, several at a time, and returns their answers in
-// their order.
+// their order. Together with an error there may be answers for some.
 func evaluateAll(ctx context.Context, root string, environ, files []string) ([]answer, error) {
 	answers := make([]answer, len(files))
 	workers := min(maxWorkers, runtime.GOMAXPROCS(0), (len(files)+filesPerWorker-1)/filesPerWorker)

@@ -36,8 +36,20 @@ type child struct {
 }
 
 // evaluate returns the answer for a file. An error means that evaluating is not
-// possible at all, or that ctx is done.
+// possible at all, or that ctx is done. A child that has lived through files has
+// less memory than a new one, so that only a new one says that a file needs more
+// than there is.
 func (w *worker) evaluate(ctx context.Context, file string) (answer, error) {
+	fresh := w.child == nil
+	a, err := w.try(ctx, file)
+	if err == nil && !fresh && w.child == nil && a.Findings[0].Message != tooLong {
+		return w.try(ctx, file)
+	}
+	return a, err
+}
+
+// try evaluates a file, and ends the child where it used up time or memory.
+func (w *worker) try(ctx context.Context, file string) (answer, error) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, err
 	}
@@ -49,22 +61,26 @@ func (w *worker) evaluate(ctx context.Context, file string) (answer, error) {
 		w.child = c
 	}
 	a, err := w.child.ask(ctx, file)
-	if err == nil {
+	if err == nil && !a.Spent {
 		return a, nil
 	}
-	reason := w.close()
+	reason, spent := w.close()
 	if ctx.Err() != nil {
 		return answer{}, ctx.Err()
 	}
-	return answer{Findings: op.Failed(file, "%s", reason).Findings, Volatile: true}, nil
+	if err != nil {
+		a.Findings, a.Spent, a.Chance = op.Failed(file, "%s", reason).Findings, spent, !spent
+	}
+	return a, nil
 }
 
-// close ends the child and says what it died of, had it died.
-func (w *worker) close() string {
+// close ends the child and says what it died of, had it died; spent where it
+// would die of it again.
+func (w *worker) close() (reason string, spent bool) {
 	c := w.child
 	w.child = nil
 	if c == nil {
-		return ""
+		return "", false
 	}
 	return c.end()
 }
@@ -92,22 +108,18 @@ func startChild(root string, environ []string) (*child, error) {
 	}
 	c.in, c.out = in, bufio.NewReader(out)
 	if err := writeFrame(in, request{Root: root}); err != nil {
-		return nil, fmt.Errorf("the evaluator of Ops cannot be used: %s", c.end())
+		reason, _ := c.end()
+		return nil, fmt.Errorf("the evaluator of Ops cannot be used: %s", reason)
 	}
 	return c, nil
 }
 
-// ask sends one request and waits for the answer, for maxWait at most.
+// ask sends one request and waits for the answer, for maxWait at most. Together
+// with an error it returns what had come of it.
 func (c *child) ask(ctx context.Context, file string) (answer, error) {
 	var a answer
 	done := make(chan error, 1)
-	go func() {
-		err := writeFrame(c.in, request{File: file})
-		if err == nil {
-			err = readFrame(c.out, &a)
-		}
-		done <- err
-	}()
+	go func() { done <- c.exchange(file, &a) }()
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
@@ -119,28 +131,51 @@ func (c *child) ask(ctx context.Context, file string) (answer, error) {
 	}
 	c.kill() // which ends the goroutine
 	<-done
-	return answer{}, errors.New("it does not answer")
+	return a, errors.New("it does not answer")
+}
+
+// exchange puts the parts of an answer together.
+func (c *child) exchange(file string, a *answer) error {
+	if err := writeFrame(c.in, request{File: file}); err != nil {
+		return err
+	}
+	for {
+		var part answer
+		if err := readFrame(c.out, &part); err != nil {
+			return err
+		}
+		before := a.Seen
+		before.add(part.Seen)
+		more := part.More
+		part.More, part.Seen = false, before
+		if *a = part; !more {
+			return nil
+		}
+	}
 }
 
 func (c *child) kill() { _ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
 
-// end ends the child and says what it died of.
-func (c *child) end() string {
+// end ends the child and says what it died of; spent where the file would use up
+// the same again.
+func (c *child) end() (reason string, spent bool) {
 	_ = c.in.Close()
 	early := time.AfterFunc(time.Second, c.kill) // it leaves at the end of its input
 	err := c.cmd.Wait()
 	early.Stop()
 	var exit *exec.ExitError
 	switch text := c.stderr.String(); {
-	case c.late, errors.As(err, &exit) && exit.ExitCode() == exitOvertime:
-		return tooLong
+	case c.late: // which may have been the machine's fault
+		return tooLong, false
+	case errors.As(err, &exit) && exit.ExitCode() == exitOvertime:
+		return tooLong, true
 	case strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory"):
-		return fmt.Sprintf("evaluating it uses more than %d MiB of memory", maxGrowth>>20)
+		return fmt.Sprintf("evaluating it uses more than %d MiB of memory", maxGrowth>>20), true
 	case strings.Contains(text, "stack overflow") || strings.Contains(text, "stack exceeds"):
-		return "it is nested too deeply to be evaluated"
+		return "it is nested too deeply to be evaluated", true
 	default:
 		first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		return fmt.Sprintf("the evaluator failed over it (%v: %s)", err, first)
+		return fmt.Sprintf("the evaluator failed over it (%v: %s)", err, first), false
 	}
 }
 
