@@ -185,7 +185,7 @@ func meets(q pause.Request, answer json.RawMessage) error {
 		if s == "true" || s == "" {
 			return nil
 		}
-		return &pause.AnswerError{Err: fmt.Errorf("none was given, and the schema is %s", s)}
+		return &pause.AnswerError{Message: fmt.Sprintf("none was given, and the schema is %s", s)}
 	}
 	return q.Meets(answer)
 }

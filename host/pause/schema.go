@@ -6,63 +6,41 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/chant-acp/chant-acp/internal/answerschema"
 )
 
 // An AnswerError says why an answer does not meet the schema of what was asked.
-type AnswerError struct{ Err error }
-
-func (e *AnswerError) Error() string {
-	return fmt.Sprintf("the answer does not meet the schema: %v", e.Err)
-}
-
-func (e *AnswerError) Unwrap() error { return e.Err }
+type AnswerError = answerschema.AnswerError
 
 // CheckSchema says whether a JSON Schema can be used: one without references,
-// within bounds of size and depth, so that an answer is checked in bounded time.
-// The error names the place in the schema.
-func CheckSchema(schema json.RawMessage) error {
-	_, err := resolve(schema)
-	return err
-}
+// against which an answer is checked in bounded time. The error names the place in
+// the schema.
+func CheckSchema(schema json.RawMessage) error { return answerschema.Check(schema) }
 
-// Meets checks an answer against the schema of a request. The error is an
-// *AnswerError where the answer is at fault.
+// Meets checks an answer against the schema of a request, which may be of a record
+// that somebody else wrote. The error is an *AnswerError where the answer is at
+// fault.
 func (r Request) Meets(answer json.RawMessage) error {
-	if s := string(bytes.TrimSpace(r.Schema)); s == "" || s == anything {
-		if !json.Valid(answer) {
-			return &AnswerError{errors.New("it is not JSON")}
-		}
-		return nil
+	if s := string(bytes.TrimSpace(r.Schema)); s != "" && s != anything {
+		return answerschema.Meets(r.Schema, answer)
 	}
-	schema, err := resolve(r.Schema)
-	if err != nil {
-		return err
-	}
-	if err := mayBeChecked(r.Schema, answer); err != nil {
-		return &AnswerError{err}
-	}
-	var value any
-	if err := json.Unmarshal(answer, &value); err != nil {
-		return &AnswerError{fmt.Errorf("it is not JSON: %s", plain(err))}
-	}
-	if err := schema.Validate(value); err != nil {
-		return &AnswerError{errors.New(failure(err))}
+	if !json.Valid(answer) {
+		return &AnswerError{Message: "it is not JSON"}
 	}
 	return nil
 }
 
-func resolve(text json.RawMessage) (*jsonschema.Resolved, error) {
-	if err := bounded(text); err != nil {
-		return nil, fmt.Errorf("the JSON Schema can't be used: %w", err)
+// plain is an error of the JSON decoder in words that name nothing of Go.
+func plain(err error) string {
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it is not JSON: %v at byte %d", err, syntax.Offset)
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fmt.Sprintf("%s can't be a %s", wrong.Field, wrong.Value)
+	case errors.As(err, &wrong):
+		return fmt.Sprintf("it can't be a %s", wrong.Value)
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(text, &schema); err != nil {
-		return nil, fmt.Errorf("the JSON Schema can't be read: %s", plain(err))
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil, fmt.Errorf("the JSON Schema can't be used: %w", err)
-	}
-	return resolved, nil
+	return err.Error()
 }
