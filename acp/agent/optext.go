@@ -106,7 +106,10 @@ func waitText(w host.OpWait) string {
 			text += " Its answer is JSON that meets the schema\n\n" + fenced(cutBytes(string(w.Schema), fieldBytes)) + "\n\n"
 			lines = w.Approve + " --answer '…'\n" + w.Reject
 		}
-		text += " To decide, type one of\n\n" + fenced(lines) + "\n\nand then"
+		if !strings.HasSuffix(text, "\n") {
+			text += " "
+		}
+		text += "To decide, type one of\n\n" + fenced(lines) + "\n\nand then"
 		return text + ", to go on,\n\n" + fenced(w.Continue) + "\n"
 	case w.Kind == host.WaitEvent:
 		return text + " Once it happened, type\n\n" + fenced(w.Signal+"\n"+w.Continue) + "\n"

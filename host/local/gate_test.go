@@ -199,7 +199,7 @@ func TestARejectionWithoutItsOp(t *testing.T) {
 				t.Fatal(err)
 			}
 			done, e := r.run(on(res))
-			if done.Run.State != host.RunFailed || done.Failed == nil || !strings.Contains(done.Failed.Err, "rejected by") || r.read("log") != "build\n" {
+			if done.Run.State != host.RunFailed || done.Run.Done != 1 || done.Run.Steps != 3 || done.Failed == nil || !strings.Contains(done.Failed.Err, "rejected by") || r.read("log") != "build\n" {
 				t.Errorf("%+v, log %q", done, r.read("log"))
 			}
 			if lines := strings.Join(e.lines(), "\n"); !strings.Contains(lines, "notice The compensation of the run "+res.Run.ID+" can't be run") {

@@ -90,6 +90,9 @@ func (l *leg) open(ctx context.Context) error {
 	if !l.fresh {
 		e := firstLeg(l.record, l.plan, l.req.Actor)
 		e.Leg = h.legs + 1
+		if len(l.rejected) > 0 { // the plan is not there any more
+			e.Steps = h.leg.Steps
+		}
 		if err := l.append(e); err != nil {
 			return err
 		}
