@@ -157,7 +157,7 @@ func explain(err error) (message string, spent bool) {
 	case thrown.Name == "InternalError" && thrown.Message == "interrupted":
 		return tooLong, true
 	case thrown.Name == "InternalError" && thrown.Message == "out of memory":
-		return fmt.Sprintf("it uses more than %d MiB of memory", maxMemory>>20), true
+		return tooLarge, true
 	case thrown.Name == "ReferenceError":
 		return fmt.Sprintf("it throws %v; an Op's file is evaluated without Node", err), false
 	}
@@ -166,6 +166,10 @@ func explain(err error) (message string, spent bool) {
 
 // tooLong is what is said of a file that does not come to an end.
 var tooLong = fmt.Sprintf("it takes more than %s to evaluate; it may hold a loop without an end", maxWork)
+
+// tooLarge is what is said of a file that takes more memory than it has; which of
+// the two bounds it was is chance where it comes near both.
+var tooLarge = fmt.Sprintf("evaluating it takes more memory than a file has, %d MiB, and %d MiB together with bundling it", maxMemory>>20, maxGrowth>>20)
 
 // A watch ends evaluations that use too much processor time.
 type watch struct {

@@ -131,26 +131,56 @@ const (
 // evaluateAll evaluates files, several at a time, and returns their answers in
 // their order. Together with an error there may be answers for some.
 func evaluateAll(ctx context.Context, root string, environ, files []string) ([]answer, error) {
-	answers := make([]answer, len(files))
-	workers := min(maxWorkers, runtime.GOMAXPROCS(0), (len(files)+filesPerWorker-1)/filesPerWorker)
-	failures := make([]error, workers)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for i := range workers {
-		all.Go(func() {
-			w := worker{root: root, environ: environ}
-			defer w.close()
-			for {
-				n := int(next.Add(1)) - 1
-				if n >= len(files) {
-					return
-				}
-				if answers[n], failures[i] = w.evaluate(ctx, files[n]); failures[i] != nil {
-					return
-				}
-			}
-		})
+	p := &pool{root: root, environ: environ, files: files, answers: make([]answer, len(files))}
+	for range (len(files) + filesPerWorker - 1) / filesPerWorker {
+		p.grow(ctx)
 	}
-	all.Wait()
-	return answers, errors.Join(failures...)
+	p.running.Wait()
+	return p.answers, errors.Join(p.failures...)
+}
+
+// A pool is the workers of one load.
+type pool struct {
+	root           string
+	environ, files []string
+	answers        []answer
+	next           atomic.Int64
+	running        sync.WaitGroup
+
+	mu       sync.Mutex
+	workers  int
+	failures []error
+}
+
+// grow starts one more worker, unless there are enough. Its caller is one, or
+// waits only afterwards.
+func (p *pool) grow(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.workers < min(maxWorkers, runtime.GOMAXPROCS(0), len(p.files)) {
+		p.workers++
+		p.running.Go(func() { p.work(ctx, &worker{root: p.root, environ: p.environ}) })
+	}
+}
+
+// work evaluates files until there are none. One that used up what it may is
+// rarely alone, and each takes as long as hundreds of others: help is called.
+func (p *pool) work(ctx context.Context, w *worker) {
+	defer w.close()
+	for {
+		n := int(p.next.Add(1)) - 1
+		if n >= len(p.files) {
+			return
+		}
+		a, err := w.evaluate(ctx, p.files[n])
+		if err != nil {
+			p.mu.Lock()
+			p.failures = append(p.failures, err)
+			p.mu.Unlock()
+			return
+		}
+		if p.answers[n] = a; a.Spent {
+			p.grow(ctx)
+		}
+	}
 }

@@ -170,7 +170,7 @@ func (c *child) end() (reason string, spent bool) {
 	case errors.As(err, &exit) && exit.ExitCode() == exitOvertime:
 		return tooLong, true
 	case strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory"):
-		return fmt.Sprintf("evaluating it uses more than %d MiB of memory", maxGrowth>>20), true
+		return tooLarge, true
 	case strings.Contains(text, "stack overflow") || strings.Contains(text, "stack exceeds"):
 		return "it is nested too deeply to be evaluated", true
 	default:
