@@ -81,6 +81,7 @@ type replayer struct {
 	shaper   *shaper   // turns the terminal output of the open call to text
 	fence    textFence // of the text output of the open call
 	open     map[string]*replayed
+	silent   bool // nothing but the prompt was shown of the turn
 }
 
 // replayed is a call that has no result yet.
@@ -94,14 +95,30 @@ func (s *session) replay(b *acp.Batch, p past, terminal bool) {
 	if p.left > 0 {
 		r.say(fmt.Sprintf("The first %d turns of this thread are not shown again. %s lists what was run.\n\n", p.left, code("history")))
 	}
-	for _, e := range p.events {
+	running := s.running()
+	for _, e := range inTurns(p.events, running) {
 		r.render(e)
 	}
-	running := s.running()
 	if n := len(p.events); n == 0 || p.events[n-1].Turn != running {
 		r.closeText()
 	}
 	r.elsewhere(running)
+}
+
+// inTurns puts the events of each turn together, in the order of the turns'
+// beginnings: one that a crash left open may have been ended later, after others
+// began. The turn that runs comes last, since the rest of it follows.
+func inTurns(events []Event, running string) []Event {
+	began := map[string]int{}
+	for i, e := range events {
+		if _, known := began[e.Turn]; !known {
+			began[e.Turn] = i
+		}
+	}
+	if _, runs := began[running]; runs && running != "" {
+		began[running] = len(events)
+	}
+	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return began[a.Turn] - began[b.Turn] })
 }
 
 func (r *replayer) say(text string) {
@@ -113,6 +130,9 @@ func (r *replayer) say(text string) {
 func (r *replayer) render(e Event) {
 	if e.Kind != EventOutput {
 		r.closeText()
+	}
+	if e.Kind != EventEnd {
+		r.silent = e.Kind == EventPrompt
 	}
 	switch e.Kind {
 	case EventPrompt:
@@ -303,11 +323,40 @@ func (r *replayer) end(e Event) {
 		r.s.notify(r.b, u)
 	}
 	switch {
+	case e.End != nil && r.silent && (e.Client != "" || e.End.State == stateCancelled): // or the prompt would run into the next one
+		r.say(unstarted(e.End))
 	case e.End == nil || e.Client != "":
 	case e.End.State == stateInterrupted:
 		r.say("\nThis turn was interrupted: the agent ended before it did, or could not keep more of it.\n")
 	case e.End.State == stateUnknown:
 		r.say("\nHow this turn ended was not kept.\n")
+	}
+}
+
+// unstarted tells of a turn that ended before it did or said anything.
+func unstarted(e *EndEvent) string {
+	what := "This"
+	if e.Line != "" {
+		what = code(cutBytes(e.Line, fieldBytes))
+	}
+	if e.State == stateCancelled {
+		return what + " was cancelled before it started.\n"
+	}
+	return what + " did not start: the client left.\n"
+}
+
+// closeLast ends the last turn of the thread where a crash left it open.
+func (s *session) closeLast() {
+	ctx := context.Background()
+	s.wire.Lock()
+	defer s.wire.Unlock()
+	var p past
+	next, err := s.conn.agent.o.Store.Read(ctx, s.id, LastTurn, p.add)
+	if err == nil {
+		err = s.closeTorn(ctx, &p, next)
+	}
+	if err != nil { // who reads all of it says so
+		s.conn.agent.o.Log.Warn().Err(err).Str("session", s.id).Msg("the end of a thread was not looked at")
 	}
 }
 
@@ -349,7 +398,8 @@ func (s *session) torn(p *past) []Event {
 	for _, e := range p.events {
 		at := slices.IndexFunc(ends, func(end Event) bool { return end.Turn == e.Turn })
 		switch {
-		case e.Kind == EventPrompt && (running == nil || e.Turn != running.id):
+		case at < 0 && e.Kind != EventEnd && e.Kind != EventGap && (running == nil || e.Turn != running.id):
+			// Most often its prompt; what is left out of a long turn began with one.
 			ends = append(ends, Event{
 				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
 				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
