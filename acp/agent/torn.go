@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp"
+)
+
+// freeLook is how long to wait for the lock of a thread that may be busy.
+const freeLook = 50 * time.Millisecond
+
+// closeLast ends the last turn of the thread where a crash left it open.
+func (s *session) closeLast() {
+	ctx := context.Background()
+	s.wire.Lock()
+	defer s.wire.Unlock()
+	var p past
+	next, err := s.conn.agent.o.Store.Read(ctx, s.id, LastTurn, p.add)
+	if err == nil {
+		err = s.closeTorn(ctx, &p, next)
+	}
+	if err != nil { // who reads all of it says so
+		s.conn.agent.o.Log.Warn().Err(err).Str("session", s.id).Msg("the end of a thread was not looked at")
+	}
+}
+
+// closeTorn ends the turns that a crash left open, unless another process is at
+// it. p is the thread as it was read up to position.
+func (s *session) closeTorn(ctx context.Context, p *past, position int64) error {
+	if len(s.torn(p)) == 0 {
+		return nil
+	}
+	now, cancel := context.WithTimeout(ctx, freeLook)
+	defer cancel()
+	release, err := s.conn.agent.o.Store.Lock(now, s.id)
+	if err != nil {
+		return nil // it is running elsewhere, or nothing can be written
+	}
+	defer release()
+	// What seemed open may have ended since it was read.
+	if _, err := s.conn.agent.o.Store.Read(ctx, s.id, position, p.add); err != nil {
+		return err
+	}
+	ends := s.torn(p)
+	if len(ends) == 0 {
+		return nil
+	}
+	_ = s.write(ends)
+	for _, e := range ends {
+		_ = p.add(e)
+	}
+	return nil
+}
+
+// torn makes the ends of the turns that have none and are not this session's
+// own. What they ran last is when they are taken to have ended.
+func (s *session) torn(p *past) []Event {
+	s.mu.Lock()
+	running := s.turn
+	s.mu.Unlock()
+	var ends []Event
+	for _, e := range p.events {
+		at := slices.IndexFunc(ends, func(end Event) bool { return end.Turn == e.Turn })
+		switch {
+		case at < 0 && e.Kind != EventEnd && e.Kind != EventGap && (running == nil || e.Turn != running.id):
+			// Most often its prompt; what is left out of a long turn began with one.
+			ends = append(ends, Event{
+				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
+				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
+			})
+		case e.Kind == EventGap: // which may have taken the ends of those before it
+			for i := range ends {
+				if ends[i].Turn != e.Turn {
+					ends[i].End.Reason, ends[i].End.State = acp.StopEndTurn, stateUnknown
+				}
+			}
+		case at < 0:
+		case e.Kind == EventEnd:
+			ends = slices.Delete(ends, at, at+1)
+		default:
+			ends[at].Time = e.Time
+			if e.Kind == EventCall && e.Call != nil {
+				ends[at].End.Line = e.Call.line()
+			}
+		}
+	}
+	return ends
+}
+
+// line is the command line of a call.
+func (c *CallEvent) line() string {
+	var input struct {
+		Command string `json:"command"`
+	}
+	_ = json.Unmarshal(c.RawInput, &input) // "" if it is none
+	return input.Command
+}
