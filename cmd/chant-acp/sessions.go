@@ -27,7 +27,6 @@ func newSessions(std streams) *cobra.Command {
 		Long: `Sessions are kept below the state folder ($CHANT_ACP_STATE, else
 $XDG_STATE_HOME/chant-acp, else ~/.local/state/chant-acp), so that a client can
 open them again. An ID may be shortened as long as it names one session only.`,
-		Args: cobra.NoArgs,
 	}
 	c.AddCommand(newSessionsList(std), newSessionsShow(std), newSessionsExport(std), newSessionsDelete(std), newSessionsPrune(std))
 	return c
@@ -147,7 +146,7 @@ func printRecord(out io.Writer, r agent.SessionRecord, asJSON bool) {
 func printJSON(out io.Writer, v any) {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // records and events always encode; a closed output has no reader
+	_ = e.Encode(v) // records and events always encode, and run sees to a failed write
 }
 
 // printable is a name as it may stand in a line on a terminal.

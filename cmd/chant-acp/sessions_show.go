@@ -60,7 +60,7 @@ func show(std streams, k kept, id string) error {
 	conn := acp.Connect(here, v, zerolog.Nop())
 	defer conn.Close()
 	caps := acp.ClientCapabilities{}
-	if isTerminal(std.out) {
+	if isTerminal(std.out.file) {
 		caps.Meta = acp.Meta{"terminal_output": true}
 	}
 	if _, err := conn.Initialize(ctx, acp.InitializeRequest{
