@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"strconv"
+
+	"github.com/chant-acp/chant-acp/acp"
+)
+
+// chantMeta is _meta.chant of a prompt's response.
+type chantMeta struct {
+	Outcome  string
+	ExitCode *int   // of a program that ran
+	Confirm  string // the code that is waited for; "" for none
+}
+
+// response is an acp.PromptResponse with our _meta.
+type response struct {
+	reason acp.StopReason
+	meta   chantMeta
+}
+
+// AppendJSON implements acp.Appender.
+func (r response) AppendJSON(b []byte) ([]byte, error) {
+	b = acp.AppendString(append(b, `{"stopReason":`...), string(r.reason))
+	b = r.meta.appendJSON(append(b, `,"_meta":{"chant":`...))
+	return append(b, '}', '}'), nil
+}
+
+func (m chantMeta) appendJSON(b []byte) []byte {
+	b = acp.AppendString(append(b, `{"outcome":`...), m.Outcome)
+	if m.ExitCode != nil {
+		b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(*m.ExitCode), 10)
+	}
+	b = appendText(b, "confirm", m.Confirm)
+	return append(b, '}')
+}
