@@ -597,6 +597,35 @@ func TestInterruptedTurnIsClosedByResume(t *testing.T) {
 	}
 }
 
+// A client that does not read holds up a turn's output, and not what it asks
+// meanwhile: a resume waits for nothing, and the cancel behind it is seen.
+func TestResumeBehindAStalledTurn(t *testing.T) {
+	root, h := t.TempDir(), newStub(t)
+	ended := make(chan struct{})
+	h.program("slow", func(r *stubRun) host.Result {
+		defer close(ended)
+		for {
+			select {
+			case why := <-r.stops:
+				return host.Result{ExitCode: 143, Stopped: why}
+			default:
+				r.print(strings.Repeat("y", 999) + "\n")
+			}
+		}
+	})
+	w := process(t, root, h, setup{options: agent.Options{Output: "full"}})
+	id := w.newSession()
+	w.begin(id, "slow")
+	w.await("output", func(m message) bool { return strings.Contains(m.Params.Update.text(), "yyy") })
+	w.pause()
+	for range 50 { // until its output waits for the client, and beyond
+		w.reopen("session/resume", id)
+	}
+	w.send(cancelLine(id))
+	<-ended
+	w.resume()
+}
+
 // A turn of which nothing was said says how it ended, or its prompt would run
 // into the next one.
 func TestSilentTurnsAreToldApart(t *testing.T) {

@@ -12,11 +12,16 @@ import (
 // freeLook is how long to wait for the lock of a thread that may be busy.
 const freeLook = 50 * time.Millisecond
 
-// closeLast ends the last turn of the thread where a crash left it open.
+// closeLast ends the last turn of the thread where a crash left it open. It runs
+// on the reading goroutine and waits for nobody: who has the wire may wait for
+// the client to read, and is a turn of this process, or a load, which looks by
+// itself.
 func (s *session) closeLast() {
-	ctx := context.Background()
-	s.wire.Lock()
+	if !s.wire.TryLock() {
+		return
+	}
 	defer s.wire.Unlock()
+	ctx := context.Background()
 	var p past
 	next, err := s.conn.agent.o.Store.Read(ctx, s.id, LastTurn, p.add)
 	if err == nil {
