@@ -200,18 +200,36 @@ func TestTheLastPacket(t *testing.T) {
 
 // A client that is gone for writing, too, is left at once; the error says so.
 func TestAFailedWrite(t *testing.T) {
-	for name, line := range map[string]string{"while a program prints": "loud", "at the end of a turn": "ok", "busy": "slow"} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		prints string // by the program, once the client is gone
+		also   string // a prompt sent meanwhile, which is refused
+	}{
+		{name: "while a program prints", prints: strings.Repeat("y\n", 100)},
+		{name: "at the end of a turn"},
+		{name: "busy", also: "help"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := dial(t, setup{})
+				h := newStub(t)
+				gone := make(chan struct{})
+				h.program("slow", func(r *stubRun) host.Result {
+					r.print("begun\n")
+					<-gone
+					if c.also != "" {
+						return host.Result{ExitCode: 143, Stopped: <-r.stops}
+					}
+					r.print(c.prints)
+					return host.Result{}
+				})
+				w := dial(t, setup{host: h})
 				session := w.newSession()
-				w.begin(session, line)
-				if line == "slow" {
-					w.begun()
-					w.out.Close()
-					w.begin(session, "help") // whose refusal can't be written
-				} else {
-					w.out.Close()
+				w.begin(session, "slow")
+				w.begun()
+				w.out.Close()
+				close(gone)
+				if c.also != "" {
+					w.begin(session, c.also)
 				}
 				if err := w.within(budget); err == nil || !errors.Is(err, io.ErrClosedPipe) {
 					t.Errorf("Serve returned %v", err)

@@ -2,7 +2,7 @@ package agent
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/chant-acp/chant-acp/acp"
 )
@@ -10,9 +10,6 @@ import (
 // maxReplay bounds what is replayed of a thread, in bytes of text. Whole turns
 // are left out from the beginning.
 const maxReplay = 8 << 20
-
-// freeLook is how long to wait for the lock of a thread that may be busy.
-const freeLook = 50 * time.Millisecond
 
 // past is the end of a thread, as much of it as is replayed.
 type past struct {
@@ -78,6 +75,7 @@ type replayer struct {
 	fence    textFence // of the text output of the open call
 	printed  string    // the call whose output came last
 	open     map[string]*replayed
+	silent   bool // nothing but the prompt was shown of the turn
 }
 
 // replayed is a call that has no result yet.
@@ -91,14 +89,30 @@ func (s *session) replay(b *acp.Batch, p past, terminal bool) {
 	if p.left > 0 {
 		r.say(fmt.Sprintf("The first %d turns of this thread are not shown again. %s lists what was run.\n\n", p.left, code("history")))
 	}
-	for _, e := range p.events {
+	running := s.running()
+	for _, e := range inTurns(p.events, running) {
 		r.render(e)
 	}
-	running := s.running()
 	if n := len(p.events); n == 0 || p.events[n-1].Turn != running {
 		r.closeText()
 	}
 	r.elsewhere(running)
+}
+
+// inTurns puts the events of each turn together, in the order of the turns'
+// beginnings: one that a crash left open may have been ended later, after others
+// began. The turn that runs comes last, since the rest of it follows.
+func inTurns(events []Event, running string) []Event {
+	began := map[string]int{}
+	for i, e := range events {
+		if _, known := began[e.Turn]; !known {
+			began[e.Turn] = i
+		}
+	}
+	if _, runs := began[running]; runs && running != "" {
+		began[running] = len(events)
+	}
+	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return began[a.Turn] - began[b.Turn] })
 }
 
 func (r *replayer) say(text string) {
@@ -110,6 +124,9 @@ func (r *replayer) say(text string) {
 func (r *replayer) render(e Event) {
 	if e.Kind != EventOutput || e.CallID != r.printed {
 		r.closeText()
+	}
+	if e.Kind != EventEnd {
+		r.silent = e.Kind == EventPrompt
 	}
 	switch e.Kind {
 	case EventPrompt:
@@ -277,10 +294,24 @@ func (r *replayer) end(e Event) {
 		r.s.notify(r.b, u)
 	}
 	switch {
+	case e.End != nil && r.silent && (e.Client != "" || e.End.State == stateCancelled): // or the prompt would run into the next one
+		r.say(unstarted(e.End))
 	case e.End == nil || e.Client != "":
 	case e.End.State == stateInterrupted:
 		r.say("\nThis turn was interrupted: the agent ended before it did, or could not keep more of it.\n")
 	case e.End.State == stateUnknown:
 		r.say("\nHow this turn ended was not kept.\n")
 	}
+}
+
+// unstarted tells of a turn that ended before it did or said anything.
+func unstarted(e *EndEvent) string {
+	what := "This"
+	if e.Line != "" {
+		what = code(cutBytes(e.Line, fieldBytes))
+	}
+	if e.State == stateCancelled {
+		return what + " was cancelled before it started.\n"
+	}
+	return what + " did not start: the client left.\n"
 }

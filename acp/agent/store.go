@@ -27,9 +27,9 @@ type Store interface {
 	// Append adds events in order. durable waits until they are on disk; others
 	// are there within a second.
 	Append(ctx context.Context, id string, durable bool, events ...Event) error
-	// Read calls f for each event from the position on (0: the first) and returns
-	// the position after the last, from which a later Read goes on. An event cut
-	// short by a crash is not one.
+	// Read calls f for each event from the position on (0: the first; LastTurn) and
+	// returns the position after the last, from which a later Read goes on. An event
+	// cut short by a crash is not one.
 	Read(ctx context.Context, id string, from int64, f func(Event) error) (next int64, err error)
 	// List returns a page of sessions, newest first, and the cursor of the next
 	// page, "" at the end. cwd "" means all. A bad cursor is ErrBadCursor.
@@ -37,6 +37,10 @@ type Store interface {
 	// Delete removes a session; one that is not there is no error.
 	Delete(ctx context.Context, id string) error
 }
+
+// LastTurn is the position of the last prompt for a Read, or of what is kept of
+// its turn where that is very long.
+const LastTurn int64 = -1
 
 // What a Store's errors mean to the agent.
 var (

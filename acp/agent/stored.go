@@ -53,6 +53,7 @@ func (c *conn) openSession(r *acp.Request) error {
 		return err
 	}
 	if r.Method == acp.MethodSessionResume {
+		s.closeLast()
 		b := c.Batch()
 		s.opened(b, r)
 		b.Send()

@@ -557,6 +557,98 @@ func TestInterruptedTurn(t *testing.T) {
 	}
 }
 
+// Whoever opens a thread ends what a crash left open, before anything follows it.
+// Where that was too late, the turns are told one after the other all the same.
+func TestInterruptedTurnIsClosedByResume(t *testing.T) {
+	gone := func(root string) []agent.Event {
+		at := time.Now().UTC()
+		return []agent.Event{
+			{Kind: agent.EventPrompt, Time: at, Turn: "gone.1", Client: "c", Prompt: []acp.ContentBlock{acp.Text("slow x")}},
+			{Kind: agent.EventCall, Time: at, Turn: "gone.1", CallID: "call_gone", Call: &agent.CallEvent{Title: "slow x", Status: "in_progress", Cwd: root, RawInput: json.RawMessage(`{"command":"slow x"}`)}},
+			{Kind: agent.EventOutput, Time: at, Turn: "gone.1", CallID: "call_gone", Text: "\n````````\nbegun\n"},
+		}
+	}
+	for _, live := range []bool{false, true} { // whether the session is open already when the other process dies
+		t.Run(fmt.Sprintf("live %v", live), func(t *testing.T) {
+			root, h := t.TempDir(), newStub(t)
+			a := process(t, root, h, setup{})
+			id := a.newSession()
+			if err := disk(t, root).Append(context.Background(), id, true, gone(h.root)...); err != nil {
+				t.Fatal(err)
+			}
+			if !live {
+				a = process(t, root, h, setup{})
+				a.resumed(id)
+			}
+			a.prompt(id, "ok then")
+			if !live {
+				_, log := a.prompt(id, "history")
+				if got := historyLines(log.text()); !slices.Equal(got, []string{"slow x", "ok then"}) {
+					t.Errorf("%q", log.text())
+				}
+			}
+			log, _ := process(t, root, h, setup{}).load(id)
+			text := log.text()
+			begun, interrupted, then := strings.Index(text, "begun"), strings.Index(text, "This turn was interrupted"), strings.Index(text, "ok then")
+			if begun < 0 || interrupted < begun || then < interrupted || strings.Count(text, "This turn was interrupted") != 1 {
+				t.Errorf("told as %q", text)
+			}
+		})
+	}
+}
+
+// A client that does not read holds up a turn's output, and not what it asks
+// meanwhile: a resume waits for nothing, and the cancel behind it is seen.
+func TestResumeBehindAStalledTurn(t *testing.T) {
+	root, h := t.TempDir(), newStub(t)
+	ended := make(chan struct{})
+	h.program("slow", func(r *stubRun) host.Result {
+		defer close(ended)
+		for {
+			select {
+			case why := <-r.stops:
+				return host.Result{ExitCode: 143, Stopped: why}
+			default:
+				r.print(strings.Repeat("y", 999) + "\n")
+			}
+		}
+	})
+	w := process(t, root, h, setup{options: agent.Options{Output: "full"}})
+	id := w.newSession()
+	w.begin(id, "slow")
+	w.await("output", func(m message) bool { return strings.Contains(m.Params.Update.text(), "yyy") })
+	w.pause()
+	for range 50 { // until its output waits for the client, and beyond
+		w.reopen("session/resume", id)
+	}
+	w.send(cancelLine(id))
+	<-ended
+	w.resume()
+}
+
+// A turn of which nothing was said says how it ended, or its prompt would run
+// into the next one.
+func TestSilentTurnsAreToldApart(t *testing.T) {
+	root, h := t.TempDir(), newStub(t)
+	a := process(t, root, h, setup{})
+	busy, id := a.newSession(), a.newSession()
+	running := a.begin(busy, "slow")
+	a.begun()
+	for _, line := range []string{"ok 1", "ok 2"} {
+		waiting := a.begin(id, line)
+		a.send(cancelLine(id))
+		if o := a.ended(waiting); o.String() != "cancelled/cancelled" {
+			t.Fatalf("ended %s", o)
+		}
+	}
+	a.send(cancelLine(busy))
+	a.ended(running)
+	log, _ := process(t, root, h, setup{}).load(id)
+	if n := strings.Count(log.text(), "was cancelled before it started"); n != 2 {
+		t.Errorf("%d of 2 turns are told to be cancelled: %q", n, log.text())
+	}
+}
+
 func TestFailingStore(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

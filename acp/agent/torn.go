@@ -4,9 +4,33 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
 )
+
+// freeLook is how long to wait for the lock of a thread that may be busy.
+const freeLook = 50 * time.Millisecond
+
+// closeLast ends the last turn of the thread where a crash left it open. It runs
+// on the reading goroutine and waits for nobody: who has the wire may wait for
+// the client to read, and is a turn of this process, or a load, which looks by
+// itself.
+func (s *session) closeLast() {
+	if !s.wire.TryLock() {
+		return
+	}
+	defer s.wire.Unlock()
+	ctx := context.Background()
+	var p past
+	next, err := s.conn.agent.o.Store.Read(ctx, s.id, LastTurn, p.add)
+	if err == nil {
+		err = s.closeTorn(ctx, &p, next)
+	}
+	if err != nil { // who reads all of it says so
+		s.conn.agent.o.Log.Warn().Err(err).Str("session", s.id).Msg("the end of a thread was not looked at")
+	}
+}
 
 // closeTorn ends the turns that a crash left open, unless another process is at
 // it. p is the thread as it was read up to position.
@@ -46,7 +70,8 @@ func (s *session) torn(p *past) []Event {
 	for _, e := range p.events {
 		at := slices.IndexFunc(ends, func(end Event) bool { return end.Turn == e.Turn })
 		switch {
-		case e.Kind == EventPrompt && (running == nil || e.Turn != running.id):
+		case at < 0 && e.Kind != EventEnd && e.Kind != EventGap && (running == nil || e.Turn != running.id):
+			// Most often its prompt; what is left out of a long turn began with one.
 			ends = append(ends, Event{
 				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
 				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},

@@ -6,5 +6,5 @@ package main
 import "os"
 
 func main() {
-	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(os.Args[1:], newStreams(os.Stdin, os.Stdout, os.Stderr)))
 }

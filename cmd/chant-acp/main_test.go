@@ -92,36 +92,15 @@ func jsonLines(ts *testscript.TestScript, _ bool, _ []string) {
 // TestHelp holds the help of every command: it is documentation, and changes
 // on purpose only.
 func TestHelp(t *testing.T) {
-	root := newRoot(streams{os.Stdin, os.Stdout, os.Stderr})
-	names := []string{""}
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-	}
-	names = append(names, "sessions list", "sessions show", "sessions export", "sessions delete", "sessions prune")
-	names = append(names, "completion", "completion bash", "completion zsh", "completion fish")
-	if !contains(names, "prompt") || !contains(names, "setup") {
-		t.Fatalf("the commands are %q: some are missing", names)
-	}
-	for _, name := range names {
-		t.Run("chant-acp "+name, func(t *testing.T) {
-			args := append(strings.Fields(name), "-h")
-			got, err := exec.Command(binary(t), args...).Output()
+	for _, path := range commandPaths(newRoot(newStreams(os.Stdin, os.Stdout, os.Stderr))) {
+		t.Run(path, func(t *testing.T) {
+			got, err := exec.Command(binary(t), append(strings.Fields(path)[1:], "-h")...).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", "help", strings.ReplaceAll(strings.TrimSpace("chant-acp "+name), " ", "-")+".txt")
-			golden(t, file, got)
+			golden(t, filepath.Join("testdata", "help", strings.ReplaceAll(path, " ", "-")+".txt"), got)
 		})
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 // golden compares with a file, or writes it with -update.

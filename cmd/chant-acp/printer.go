@@ -143,7 +143,7 @@ func (p *printer) write(s string) {
 		return
 	}
 	p.mid = !strings.HasSuffix(s, "\n")
-	_, _ = io.WriteString(p.out, s) // a closed terminal: the turn still has to end in order
+	_, _ = io.WriteString(p.out, s) // run sees to a failure: the turn still has to end in order
 }
 
 func (p *printer) line(v any) {

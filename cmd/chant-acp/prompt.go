@@ -122,7 +122,7 @@ type promptClient struct {
 
 func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	caps := acp.ClientCapabilities{}
-	if isTerminal(p.std.out) && !p.f.json {
+	if isTerminal(p.std.out.file) && !p.f.json {
 		caps.Meta = acp.Meta{"terminal_output": true}
 		p.printer.steps = map[string]string{}
 	}

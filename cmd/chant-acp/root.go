@@ -22,7 +22,8 @@ const (
 // streams are the process's standard streams. Nothing else in this command
 // reads or writes them.
 type streams struct {
-	in, out, err *os.File
+	in, err *os.File
+	out     *output
 }
 
 // exitError carries an exit code; its text, if any, is printed.
@@ -43,6 +44,7 @@ func (e *exitError) Unwrap() error { return e.err }
 // run carries out one command line and returns the exit code.
 func run(args []string, std streams) int {
 	err := execute(args, std)
+	err = withLost(err, std.out.lost())
 	if err == nil {
 		return exitOK
 	}
@@ -65,9 +67,6 @@ func execute(args []string, std streams) error {
 	}
 	root := newRoot(std)
 	root.SetArgs(args)
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
 	return root.Execute()
 }
 
@@ -82,13 +81,19 @@ input and output; chant-acp.yaml in the project says what may run.
 
 To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it with
 "chant-acp prompt help". Add it to an editor with "chant-acp setup CLIENT".`,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          serve.RunE,
 	}
 	root.Flags().AddFlagSet(serve.Flags())
 	root.AddCommand(serve, newPrompt(std), newCheck(std), newOps(std), newSessions(std), newSetup(std), newVersion(std))
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	refuseUnknown(root)
 	return root
 }
 

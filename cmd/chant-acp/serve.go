@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
@@ -170,6 +171,9 @@ func serve(std streams, f *agentFlags) error {
 	if isTerminal(std.in) {
 		return &exitError{exitUsage, errors.New(onTerminal)}
 	}
+	if onlyWritten(std.in) {
+		return unreadableInput(syscall.EBADF)
+	}
 	in, out, restore, err := stdio.Takeover()
 	if err != nil {
 		return &exitError{exitFailed, fmt.Errorf("taking over standard input and output: %w", err)}
@@ -205,10 +209,35 @@ func serve(std streams, f *agentFlags) error {
 		defer closeStore(kept, log)
 		store = kept
 	}
-	if err := f.agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), origin()); err != nil {
+	err = f.agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), origin())
+	if unreadable(err) {
+		return unreadableInput(err)
+	}
+	if err != nil {
 		log.Info().Err(err).Msg("the connection ended")
 	}
 	return nil
+}
+
+func unreadableInput(why error) error {
+	return &exitError{exitFailed, fmt.Errorf(`standard input can't be read: %w
+An editor speaks the Agent Client Protocol there, and starts this with a pipe of its own.
+To try it here: chant-acp prompt --cwd DIR help`, why)}
+}
+
+// onlyWritten says whether f was opened only to be written. Of the writing end
+// of a pipe, nothing else would ever tell.
+func onlyWritten(f *os.File) bool {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	return err == nil && flags&unix.O_ACCMODE == unix.O_WRONLY
+}
+
+// unreadable says whether a connection ended with an input that was none, such
+// as a folder. A client that is gone is an end like others, also where a socket
+// calls it an error; so is an output that is closed.
+func unreadable(err error) bool {
+	var call *os.SyscallError
+	return errors.As(err, &call) && call.Syscall == "read" && !errors.Is(err, syscall.ECONNRESET)
 }
 
 // unusable is the store where there can be none: sessions work, and say why they

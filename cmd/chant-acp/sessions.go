@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,6 @@ func newSessions(std streams) *cobra.Command {
 		Long: `Sessions are kept below the state folder ($CHANT_ACP_STATE, else
 $XDG_STATE_HOME/chant-acp, else ~/.local/state/chant-acp), so that a client can
 open them again. An ID may be shortened as long as it names one session only.`,
-		Args: cobra.NoArgs,
 	}
 	c.AddCommand(newSessionsList(std), newSessionsShow(std), newSessionsExport(std), newSessionsDelete(std), newSessionsPrune(std))
 	return c
@@ -80,8 +80,9 @@ func (k kept) resolve(ctx context.Context, name string) (string, error) {
 	return found[0], nil
 }
 
-// session reads a session whole.
-func (k kept) session(ctx context.Context, name string) (agent.SessionRecord, []agent.Event, error) {
+// session finds a session by its id, or the beginning of one. Its events are read
+// anew each time they are ranged over.
+func (k kept) session(ctx context.Context, name string) (agent.SessionRecord, iter.Seq2[agent.Event, error], error) {
 	id, err := k.resolve(ctx, name)
 	if err != nil {
 		return agent.SessionRecord{}, nil, err
@@ -90,14 +91,22 @@ func (k kept) session(ctx context.Context, name string) (agent.SessionRecord, []
 	if err != nil {
 		return r, nil, fmt.Errorf("session %s: %w", id, err)
 	}
-	var events []agent.Event
-	if _, err := k.Read(ctx, id, 0, func(e agent.Event) error {
-		events = append(events, e)
-		return nil
-	}); err != nil {
-		return r, nil, fmt.Errorf("session %s: %w", id, err)
+	return r, k.events(ctx, id), nil
+}
+
+func (k kept) events(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		enough := errors.New("enough")
+		_, err := k.Read(ctx, id, 0, func(e agent.Event) error {
+			if !yield(e, nil) {
+				return enough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, enough) {
+			yield(agent.Event{}, fmt.Errorf("session %s: %w", id, err))
+		}
 	}
-	return r, events, nil
 }
 
 func newSessionsList(std streams) *cobra.Command {
@@ -147,7 +156,7 @@ func printRecord(out io.Writer, r agent.SessionRecord, asJSON bool) {
 func printJSON(out io.Writer, v any) {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // records and events always encode; a closed output has no reader
+	_ = e.Encode(v) // records and events always encode, and run sees to a failed write
 }
 
 // printable is a name as it may stand in a line on a terminal.
@@ -172,13 +181,14 @@ func newSessionsExport(std streams) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				text := conversation.Render(r, events)
-				if file == "" {
-					_, err = std.out.Write(text)
-				} else {
-					err = os.WriteFile(file, text, 0o600)
-				}
+				doc, err := conversation.NewDocument(r, events)
 				if err != nil {
+					return err
+				}
+				if file == "" {
+					return doc.Write(std.out)
+				}
+				if err := writeTo(file, doc); err != nil {
 					return fmt.Errorf("writing the markdown: %w", err)
 				}
 				return nil
@@ -187,6 +197,14 @@ func newSessionsExport(std streams) *cobra.Command {
 	}
 	c.Flags().StringVar(&file, "output", "", "write to this file instead of standard output, over what it holds")
 	return c
+}
+
+func writeTo(file string, doc *conversation.Document) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(doc.Write(f), f.Close())
 }
 
 func newSessionsDelete(std streams) *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +29,18 @@ prints the end, as much as a client is shown of it; export writes all.`,
 					if err != nil {
 						return err
 					}
-					printJSON(std.out, r)
-					for _, e := range events {
-						printJSON(std.out, e)
+					out := bufio.NewWriter(std.out)
+					printJSON(out, r)
+					for e, err := range events {
+						if err != nil {
+							return errors.Join(err, out.Flush())
+						}
+						printJSON(out, e)
+						if std.out.lost() != nil {
+							break
+						}
 					}
-					return nil
+					return out.Flush()
 				}
 				id, err := k.resolve(context.Background(), args[0])
 				if err != nil {
@@ -60,7 +68,7 @@ func show(std streams, k kept, id string) error {
 	conn := acp.Connect(here, v, zerolog.Nop())
 	defer conn.Close()
 	caps := acp.ClientCapabilities{}
-	if isTerminal(std.out) {
+	if isTerminal(std.out.file) {
 		caps.Meta = acp.Meta{"terminal_output": true}
 	}
 	if _, err := conn.Initialize(ctx, acp.InitializeRequest{

@@ -20,6 +20,7 @@ type Reader struct {
 	fd     int
 	wake   int // an eventfd, readable once Close was called
 	closed atomic.Bool
+	lives  bool       // somebody was seen to hold the other side; of Read alone
 	read   sync.Mutex // held by Read, and by Close while it closes
 	look   sync.Mutex // held by HungUp, and by Close while it closes
 }
@@ -41,15 +42,21 @@ func (r *Reader) Read(p []byte) (int, error) {
 	defer r.read.Unlock()
 	fds := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN}, {Fd: int32(r.wake), Events: unix.POLLIN}}
 	for !r.closed.Load() {
-		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
-			return 0, os.NewSyscallError("poll", err)
-		}
-		if fds[0].Revents == 0 {
-			continue
+		// A named pipe that was opened after its last writer had gone never tells
+		// of a hang-up. Reading does.
+		if r.lives {
+			if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+				return 0, os.NewSyscallError("poll", err)
+			}
+			if fds[0].Revents == 0 {
+				continue
+			}
 		}
 		n, err := unix.Read(r.fd, p)
 		switch {
-		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			r.lives = true
+		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return 0, os.NewSyscallError("read", err)
 		case n == 0:

@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chant-acp/chant-acp/internal/stdio"
 )
@@ -100,5 +102,52 @@ func TestHungUpBeforeTheRestIsRead(t *testing.T) {
 	}
 	if got, err := io.ReadAll(r); err != nil || string(got) != "rest" {
 		t.Errorf("the rest: %q, %v", got, err)
+	}
+}
+
+// The writer of a named pipe may have gone before it is opened once more.
+func TestReaderOfANamedPipe(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		stays bool // until the pipe was opened
+	}{
+		"gone with nothing said":         {"", false},
+		"gone, and what it said is left": {"rest", false},
+		"goes with nothing said":         {"", true},
+		"goes after a word":              {"rest", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "fifo")
+			if err := syscall.Mkfifo(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			both, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := both.WriteString(c.text); err != nil {
+				t.Fatal(err)
+			}
+			first, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what is in the pipe stays there
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer first.Close()
+			if !c.stays {
+				both.Close()
+			}
+			again, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newReader(t, again)
+			defer r.Close()
+			if c.stays {
+				time.AfterFunc(0, func() { both.Close() })
+			}
+			if got, err := io.ReadAll(r); err != nil || string(got) != c.text {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
 	}
 }

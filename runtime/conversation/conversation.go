@@ -23,6 +23,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode"
@@ -110,8 +111,17 @@ func (t Turn) canonical() Turn {
 	}
 	t.At = millis(t.At)
 	t.Attribution = oneLine(strings.NewReplacer("(", "[", ")", "]").Replace(t.Attribution))
-	t.Content = trim(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(strings.ToValidUTF8(t.Content, "\ufffd")))
+	t.Content = trim(plainLines(t.Content))
 	return t
+}
+
+// plainLines is text that is UTF-8, in lines that end in \n.
+func plainLines(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if !strings.ContainsAny(s, "\r\x00") { // nearly always
+		return s
+	}
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(s)
 }
 
 func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
@@ -142,7 +152,7 @@ func (c Conversation) Markdown() []byte {
 	return b.Bytes()
 }
 
-func (m Meta) writeMeta(b *bytes.Buffer) {
+func (m Meta) writeMeta(b io.Writer) {
 	m = m.canonical()
 	started := ""
 	if !m.Started.IsZero() {
@@ -151,21 +161,20 @@ func (m Meta) writeMeta(b *bytes.Buffer) {
 	fmt.Fprintf(b, "---\nschema: conversation/v1\nid: %s\nagent: %s\nstarted: %s\nstatus: %s\n---\n\n", m.ID, m.Agent, started, m.Status)
 }
 
-func (t Turn) write(b *bytes.Buffer) {
+func (t Turn) write(w io.Writer) {
 	t = t.canonical()
-	fmt.Fprintf(b, "## %s — %s", t.Role, t.At.Format(stamp))
+	t.writeHeading(w)
+	l := lines{w: w}
+	l.write(t.Content)
+	l.end()
+}
+
+func (t Turn) writeHeading(w io.Writer) {
+	fmt.Fprintf(w, "## %s — %s", t.Role, t.At.Format(stamp))
 	if t.Attribution != "" {
-		fmt.Fprintf(b, " (%s)", t.Attribution)
+		fmt.Fprintf(w, " (%s)", t.Attribution)
 	}
-	b.WriteString("\n\n")
-	for line := range strings.SplitSeq(t.Content, "\n") {
-		if headingLike(strings.TrimLeft(line, `\`)) {
-			b.WriteByte('\\')
-		}
-		b.WriteString(line)
-		b.WriteByte('\n')
-	}
-	b.WriteByte('\n')
+	_, _ = io.WriteString(w, "\n\n") // w remembers its errors
 }
 
 // Parse reads a file. What the front matter leaves out is filled in; id, the

@@ -2,7 +2,6 @@ package conversation
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +12,13 @@ import (
 // AgentName is the agent of conversations that are made of threads.
 const AgentName = "chant-acp"
 
-// Render is a thread as markdown.
-func Render(r thread.Record, events []thread.Event) []byte {
-	return FromThread(r, events).Markdown()
-}
-
 // FromThread is a thread as a conversation.
 func FromThread(r thread.Record, events []thread.Event) Conversation {
-	m := Meta{ID: r.ID, Agent: AgentName, Started: r.Created, Status: Open}
-	return Conversation{Meta: m, Turns: Turns(events)}.Canonical()
+	return Conversation{Meta: metaOf(r), Turns: Turns(events)}.Canonical()
+}
+
+func metaOf(r thread.Record) Meta {
+	return Meta{ID: r.ID, Agent: AgentName, Started: r.Created, Status: Open}
 }
 
 // Turns are the turns of a thread, or of the part that events are: for each what
@@ -31,9 +28,13 @@ func Turns(events []thread.Event) []Turn {
 	answers := map[string]*answer{}
 	var order []string
 	for _, e := range events {
+		if !told(e) {
+			continue
+		}
 		a := answers[e.Turn]
 		if a == nil {
-			a = &answer{shown: map[string]bool{}}
+			a = &answer{}
+			a.put = a.join
 			answers[e.Turn] = a
 			order = append(order, e.Turn)
 		}
@@ -56,15 +57,38 @@ type answer struct {
 	prompt *Turn
 	at     time.Time
 	parts  []part
-	shown  map[string]bool // calls whose output was shown, or that never began
+	put    func(part)      // takes the pieces of the answer as they come
+	begun  bool            // there was a piece
+	shown  map[string]bool // calls whose output was shown, or that have not begun
 	ended  bool
+
+	planned bool   // a plan was shown
+	plan    string // as it came last
+	final   string // as it will come last, where that is known
 }
 
-// part is markdown, or output as it was printed.
+// part is markdown, or output as it was printed, or the next piece of either.
 type part struct {
 	text   string
 	output bool
 	call   string
+	whole  bool // it goes on nothing, and nothing goes on it
+	plan   bool // the plan of an Op
+}
+
+// continues says whether p goes on what ended with last.
+func (p part) continues(last part) bool {
+	return !p.whole && !last.whole && p.output == last.output && p.call == last.call
+}
+
+// told says whether an event is of interest to a reader.
+func told(e thread.Event) bool {
+	switch e.Kind {
+	case thread.EventPrompt, thread.EventSay, thread.EventCall, thread.EventOutput, thread.EventResult, thread.EventEnd, thread.EventGap,
+		thread.EventStart, thread.EventPlan:
+		return true
+	}
+	return false
 }
 
 func (a *answer) add(e thread.Event) {
@@ -74,42 +98,49 @@ func (a *answer) add(e thread.Event) {
 		a.prompt = &t
 		return
 	case thread.EventSay:
-		a.join(part{text: e.Text})
+		a.piece(part{text: e.Text})
 	case thread.EventCall:
 		if e.Call != nil && e.Call.Status == "pending" { // a step is named when it begins
-			a.shown[e.CallID] = true
+			a.show(e.CallID)
 		} else if e.Call != nil {
-			a.parts = append(a.parts, part{text: "Ran " + codeSpan(e.Call.Title), call: "ran " + e.CallID})
+			a.piece(part{text: "Ran " + codeSpan(e.Call.Title), whole: true})
 		}
 	case thread.EventStart:
 		delete(a.shown, e.CallID)
-		a.parts = append(a.parts, part{text: e.Text, call: "start " + e.CallID})
+		a.piece(part{text: e.Text, whole: true})
 	case thread.EventPlan:
-		a.plan(e)
+		a.showPlan(e)
 	case thread.EventOutput:
-		a.shown[e.CallID] = true
+		a.show(e.CallID)
 		// Only what was for a terminal is as it was printed: other output was
 		// shown as markdown, which it is in the event, too.
-		a.join(part{text: e.Text, output: e.Terminal, call: e.CallID})
+		a.piece(part{text: e.Text, output: e.Terminal, call: e.CallID})
 	case thread.EventResult:
 		if e.Result != nil && e.Result.Content != "" && !a.shown[e.CallID] {
-			a.join(part{text: e.Result.Content, call: e.CallID})
+			a.piece(part{text: e.Result.Content, call: e.CallID})
 		}
 	case thread.EventEnd:
 		a.ended = true
+		text := "" // nothing goes on what came before
 		if e.End != nil && (e.End.State == "cancelled" || e.End.State == "interrupted" || e.End.State == "not kept") {
-			a.parts = append(a.parts, part{text: "*" + e.End.State + "*", call: "end"})
+			text = "*" + e.End.State + "*"
 		}
+		a.piece(part{text: text, whole: true})
 	case thread.EventGap:
-		a.parts = append(a.parts, part{text: "*some of what happened here was not kept*", call: "gap"})
-	default:
-		return // of no interest to a reader
+		a.piece(part{text: "*some of what happened here was not kept*", whole: true})
 	}
 	a.at = e.Time
 }
 
-// plan shows the plan where it was shown first, as it was last.
-func (a *answer) plan(e thread.Event) {
+func (a *answer) show(call string) {
+	if a.shown == nil {
+		a.shown = map[string]bool{}
+	}
+	a.shown[call] = true
+}
+
+// showPlan shows the plan where it came first, as it comes last.
+func (a *answer) showPlan(e thread.Event) {
 	var b strings.Builder
 	for _, entry := range e.Plan {
 		mark := " "
@@ -118,17 +149,23 @@ func (a *answer) plan(e thread.Event) {
 		}
 		b.WriteString("- [" + mark + "] " + oneLine(entry.Content) + "\n")
 	}
-	p := part{text: b.String(), call: "plan"}
-	if i := slices.IndexFunc(a.parts, func(p part) bool { return p.call == "plan" }); i >= 0 {
-		a.parts[i] = p
-		return
+	a.plan = b.String()
+	if !a.planned {
+		a.planned = true
+		a.piece(part{text: a.final, whole: true, plan: true})
 	}
-	a.parts = append(a.parts, p)
 }
+
+func (a *answer) piece(p part) {
+	a.begun = true
+	a.put(p)
+}
+
+const notEnded = "*not ended*"
 
 // join adds to the last part what goes on with it: text comes in pieces.
 func (a *answer) join(p part) {
-	if n := len(a.parts); n > 0 && a.parts[n-1].output == p.output && a.parts[n-1].call == p.call {
+	if n := len(a.parts); n > 0 && p.continues(a.parts[n-1]) {
 		a.parts[n-1].text += p.text
 		return
 	}
@@ -139,6 +176,9 @@ func (a *answer) content() string {
 	var b strings.Builder
 	for _, p := range a.parts {
 		text := strings.Trim(p.text, "\n")
+		if p.plan {
+			text = strings.Trim(a.plan, "\n")
+		}
 		if p.output {
 			text = fence(string(termtext.Clean([]byte(p.text))))
 		}
@@ -147,8 +187,8 @@ func (a *answer) content() string {
 			b.WriteString("\n\n")
 		}
 	}
-	if !a.ended && len(a.parts) > 0 {
-		b.WriteString("*not ended*")
+	if !a.ended && a.begun {
+		b.WriteString(notEnded)
 	}
 	return trim(b.String())
 }

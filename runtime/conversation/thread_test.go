@@ -65,7 +65,7 @@ func TestFromThread(t *testing.T) {
 	if d := cmp.Diff(want, FromThread(r, events)); d != "" {
 		t.Error(d)
 	}
-	got, err := Parse("s1", Render(r, events))
+	got, err := Parse("s1", FromThread(r, events).Markdown())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,55 @@ func TestContract(t *testing.T) {
 	tests := map[string]func(*testing.T, agent.Store){
 		"records": contractRecords, "events": contractEvents, "ids": contractIDs,
 		"list": contractList, "folders": contractFolders, "lock": contractLock,
-		"delete": contractDelete, "limits": contractLimits, "parallel": contractParallel,
+		"delete": contractDelete, "limits": contractLimits, "parallel": contractParallel, "last turn": contractLastTurn,
 	}
 	for name, open := range stores {
 		for what, test := range tests {
 			t.Run(name+"/"+what, func(t *testing.T) { test(t, open(t)) })
+		}
+	}
+}
+
+// contractLastTurn reads from the last prompt on, wherever it is: also where a
+// line lies across the edge of what is read at once.
+func contractLastTurn(t *testing.T, s agent.Store) {
+	read := func(id string) (got []string, next int64) {
+		next, err := s.Read(t.Context(), id, agent.LastTurn, func(e Event) error {
+			got = append(got, string(e.Kind)+" "+e.Text)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got, next
+	}
+	add := func(id string, kind agent.EventKind, text string) {
+		if err := s.Append(t.Context(), id, false, Event{Kind: kind, Time: t0, Turn: "t", Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(t, s, "empty")
+	if got, _ := read("empty"); len(got) > 0 {
+		t.Errorf("an empty thread ends in %q", got)
+	}
+	create(t, s, "none")
+	add("none", agent.EventSay, "a")
+	if got, _ := read("none"); len(got) != 1 {
+		t.Errorf("without a prompt: %q", got)
+	}
+	for _, far := range []int{0, 1, 60_000, 65_300, 65_400, 65_450, 65_500, 65_536, 131_000, 200_000} {
+		id := fmt.Sprintf("far-%d", far)
+		create(t, s, id)
+		add(id, agent.EventPrompt, "before")
+		add(id, agent.EventSay, "before")
+		add(id, agent.EventPrompt, "last")
+		add(id, agent.EventSay, strings.Repeat("x", far))
+		got, next := read(id)
+		if len(got) != 2 || got[0] != "prompt last" {
+			t.Errorf("%d bytes after it: %d events, from %.20q on", far, len(got), got)
+		}
+		if all, err := s.Read(t.Context(), id, 0, func(Event) error { return nil }); err != nil || all != next {
+			t.Errorf("the end is %d, and %d (%v)", next, all, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
@@ -216,6 +217,56 @@ func BenchmarkGetSizes(b *testing.B) {
 					b.Fatal(err)
 				}
 				_ = s.Close()
+			}
+		})
+	}
+}
+
+// Only the thread counts: whatever stands in a record's place, the session opens,
+// is listed, goes on and can be deleted.
+func TestRecordInTheWay(t *testing.T) {
+	for name, put := range map[string]func(t *testing.T, s *Store, id string){
+		"a file for the folder": func(t *testing.T, s *Store, _ string) {
+			if err := errors.Join(os.RemoveAll(s.records), os.WriteFile(s.records, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a folder for the record": func(t *testing.T, s *Store, id string) {
+			if err := errors.Join(os.Remove(s.recordPath(id)), os.Mkdir(s.recordPath(id), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a pipe for the record": func(t *testing.T, s *Store, id string) {
+			if err := errors.Join(os.Remove(s.recordPath(id)), syscall.Mkfifo(s.recordPath(id), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			first := openStore(t, root)
+			made := create(t, first, "s1")
+			put(t, first, "s1")
+			s := openStore(t, root)
+			if got, err := s.Get(t.Context(), "s1"); err != nil || got.Cwd != made.Cwd {
+				t.Errorf("%+v %v", got, err)
+			}
+			if list, _, err := s.List(t.Context(), "", ""); err != nil || len(list) != 1 {
+				t.Errorf("listed %v %v", list, err)
+			}
+			release, err := s.Lock(t.Context(), "s1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Append(t.Context(), "s1", true, line(1)); err != nil {
+				t.Error(err)
+			}
+			release()
+			if err := s.Delete(t.Context(), "s1"); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Get(t.Context(), "s1"); !errors.Is(err, agent.ErrUnknownSession) {
+				t.Errorf("after it was deleted: %v", err)
 			}
 		})
 	}

@@ -53,8 +53,7 @@ func (l *logFile) mend(ctx context.Context) error {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
 	defer unlock(l.f)
-	err := l.settle()
-	return err
+	return l.settle()
 }
 
 // lock takes a session's lock, whatever its thread is like. Each call opens the

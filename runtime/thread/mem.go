@@ -179,6 +179,13 @@ func (m *Memory) Read(ctx context.Context, id string, from int64, f func(Event) 
 	if err != nil {
 		return from, err
 	}
+	if from == agent.LastTurn {
+		for from = int64(len(lines)); from > 0; {
+			if from--; bytes.HasPrefix(lines[from], promptStart) {
+				break
+			}
+		}
+	}
 	if from < 0 || from > int64(len(lines)) {
 		return from, fmt.Errorf("%w: it has %d events, and %d is none of them", agent.ErrUnreadableSession, len(lines), from)
 	}

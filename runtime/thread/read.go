@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/chant-acp/chant-acp/acp/agent"
 )
 
 // Read implements agent.Store. Positions are offsets in the file. Memory stays
@@ -26,8 +29,13 @@ func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) e
 	if err != nil {
 		return from, err
 	}
-	if from == 0 {
+	switch from {
+	case 0:
 		from = start
+	case agent.LastTurn:
+		if from, err = l.lastPrompt(start, end); err != nil {
+			return start, err
+		}
 	}
 	if from == end {
 		return end, nil
@@ -36,6 +44,41 @@ func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) e
 		return from, l.unreadable("was changed: it ends at byte %d, and byte %d was read before", end, from)
 	}
 	return l.read(ctx, from, end, f)
+}
+
+// maxTurn is how far from its end a thread is searched for the last prompt.
+const maxTurn = 8 << 20
+
+// promptStart is how the line of a prompt begins; see agent.Event.AppendJSON.
+var promptStart = []byte(`{"kind":"prompt",`)
+
+// lastPrompt is where the line of the last prompt begins; of a turn that is too
+// long, that of a later line.
+func (l *logFile) lastPrompt(start, end int64) (int64, error) {
+	const step = 64 << 10
+	buf := make([]byte, step+len(promptStart)+1) // the newline before a line, and a line that begins at the edge
+	line := end
+	for to := end; to > start && end-to < maxTurn; {
+		from := max(to-step, start)
+		part := buf[:min(to-from+int64(len(promptStart)), end-from)+1]
+		if _, err := l.f.ReadAt(part, from-1); err != nil {
+			return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
+		}
+		for i := len(part); ; {
+			if i = bytes.LastIndexByte(part[:i], '\n'); i < 0 {
+				break
+			}
+			at := from + int64(i) // one byte before from is part of it
+			if at < to {
+				line = at
+			}
+			if bytes.HasPrefix(part[i+1:], promptStart) {
+				return at, nil
+			}
+		}
+		to = from
+	}
+	return line, nil
 }
 
 // extent is where the events end. What lies before never changes again, so it

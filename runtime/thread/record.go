@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,15 +37,12 @@ func (s *Store) readRecord(id string) (r Record, folder string, err error) {
 	path := s.recordPath(id)
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
-			return Record{}, "", errNoRecord
-		}
-		return Record{}, "", fmt.Errorf("reading the session's record: %w", err)
+		return Record{}, "", recordError(err)
 	}
 	defer func() { _ = f.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
 	if err != nil {
-		return Record{}, "", fmt.Errorf("reading the session's record: %w", err)
+		return Record{}, "", recordError(err)
 	}
 	var file recordFile
 	if err := json.Unmarshal(raw, &file); err != nil || file.Version < 1 || len(raw) > maxRecord {
@@ -60,6 +58,17 @@ func (s *Store) readRecord(id string) (r Record, folder string, err error) {
 	return file.Session, file.Folder, nil
 }
 
+// recordError tells a record that can't be one from one that can't be read just
+// now, which the header must not stand in for: it would be replaced.
+func recordError(err error) error {
+	for _, none := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ELOOP, syscall.ENOTDIR, syscall.EISDIR, syscall.ENXIO} {
+		if errors.Is(err, none) {
+			return errNoRecord
+		}
+	}
+	return fmt.Errorf("reading the session's record: %w", err)
+}
+
 func newer(path string, v int) error {
 	return fmt.Errorf("%w: %s has format %d, and this version knows %d: update chant-acp", agent.ErrNewerSession, path, v, version)
 }
@@ -69,6 +78,9 @@ func newer(path string, v int) error {
 // each new session and each title a few milliseconds: until the syncer has been
 // there, the thread's header stands in for a record that a power cut took.
 func (s *Store) writeRecord(r Record, old string) error {
+	if err := stateroot.Make(s.records); err != nil {
+		return err
+	}
 	key := folderKey(folder(r.Cwd))
 	if key != old {
 		if err := s.mark(key, r.ID); err != nil {

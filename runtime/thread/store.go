@@ -227,7 +227,7 @@ func (s *Store) prepare() error {
 	if closed {
 		return errClosed
 	}
-	for _, dir := range []string{s.root, s.dir, s.records, s.locks} {
+	for _, dir := range []string{s.root, s.dir, s.locks} { // records are made where one is written: a thread does without
 		if err := stateroot.Make(dir); err != nil {
 			return err
 		}

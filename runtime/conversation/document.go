@@ -1,0 +1,192 @@
+package conversation
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/chant-acp/chant-acp/runtime/thread"
+)
+
+// Document is a thread as markdown, the same as that of FromThread, but never
+// whole in memory: the thread is read once for what has to be known before a
+// turn is written, and once more to write. Turns that overlap, which those of a
+// sound thread hardly do, cost a reading each.
+type Document struct {
+	meta   Meta
+	events iter.Seq2[thread.Event, error]
+	count  int // events at the first reading: a thread may grow
+	turns  map[string]*outline
+	order  []*outline
+}
+
+// outline is what has to be known of a turn before it is written.
+type outline struct {
+	place    int       // in the order in which turns began
+	last     int       // the index of the last event that tells something
+	at       time.Time // of its answer
+	marks    []int     // see blocks
+	prompted bool
+	begun    bool
+	plan     string // as it came last
+	late     *Turn  // a prompt that came after something else of its turn
+
+	reading *teller // while it is read first and has not ended
+}
+
+// teller turns the events of one turn into markdown.
+type teller struct {
+	answer
+	blocks blocks
+}
+
+func newTeller(b blocks) *teller {
+	t := &teller{blocks: b}
+	t.put = t.blocks.add
+	return t
+}
+
+// NewDocument reads a thread for the first time. events begins anew, with the
+// same events, whenever it is ranged over. An error among them ends NewDocument,
+// and Write.
+func NewDocument(r thread.Record, events iter.Seq2[thread.Event, error]) (*Document, error) {
+	d := &Document{meta: metaOf(r), events: events, turns: map[string]*outline{}}
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		if told(e) {
+			d.outline(e)
+		}
+		d.count++
+	}
+	for _, o := range d.order {
+		o.stop()
+	}
+	return d, nil
+}
+
+func (d *Document) outline(e thread.Event) {
+	o := d.turns[e.Turn]
+	if o == nil {
+		o = &outline{place: len(d.order)}
+		d.turns[e.Turn] = o
+		d.order = append(d.order, o)
+	}
+	if o.reading == nil {
+		o.reading = newTeller(blocks{marks: o.marks})
+	}
+	o.last = d.count
+	o.reading.add(e)
+	switch e.Kind {
+	case thread.EventPrompt:
+		if o.prompted || o.begun {
+			o.late = o.reading.prompt
+		}
+		o.prompted, o.reading.prompt = true, nil
+		return
+	case thread.EventEnd:
+		o.at = o.reading.at
+		o.stop()
+	default:
+		o.at = o.reading.at
+	}
+	o.begun = true
+}
+
+// stop gives up what only reading needs.
+func (o *outline) stop() {
+	if o.reading == nil {
+		return
+	}
+	o.reading.blocks.end()
+	o.plan = cmp.Or(o.reading.plan, o.plan)
+	o.marks, o.reading = o.reading.blocks.marks, nil
+}
+
+// Write writes the document.
+func (d *Document) Write(w io.Writer) error {
+	b := bufio.NewWriterSize(w, 64<<10) // remembers its first error
+	d.meta.writeMeta(b)
+	for written := 0; written < len(d.order); {
+		var err error
+		if written, err = d.read(b, written); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+var errChanged = errors.New("the thread was changed while it was read")
+
+// read reads the thread and writes turns from the one at place on, up to one of
+// which events have gone by meanwhile.
+func (d *Document) read(b *bufio.Writer, place int) (written int, err error) {
+	index, gone := 0, false
+	w := d.order[place].writer(b)
+	for e, err := range d.events {
+		if err != nil {
+			return place, err
+		}
+		o := d.turns[e.Turn]
+		switch {
+		case !told(e):
+		case o == nil:
+			return place, errChanged
+		case o.place > place:
+			gone = true
+		case o.place == place:
+			w.add(e)
+			if index < o.last {
+				break
+			}
+			w.end()
+			place++
+			if _, err := b.Write(nil); err != nil || gone || place == len(d.order) {
+				return place, err
+			}
+			w = d.order[place].writer(b)
+		}
+		if index++; index == d.count {
+			break
+		}
+	}
+	return place, errChanged
+}
+
+// turnWriter writes one turn.
+type turnWriter struct {
+	*teller
+	w       *bufio.Writer
+	content content
+	late    bool
+}
+
+func (o *outline) writer(b *bufio.Writer) *turnWriter {
+	t := &turnWriter{w: b, content: content{lines: lines{w: b}}, late: o.late != nil}
+	t.content.begin = func() { Turn{Role: Assistant, At: o.at}.canonical().writeHeading(b) }
+	t.teller = newTeller(blocks{write: t.content.write, marks: o.marks})
+	t.final = o.plan
+	if t.late {
+		o.late.write(b)
+	}
+	return t
+}
+
+func (t *turnWriter) add(e thread.Event) {
+	t.teller.add(e)
+	if e.Kind == thread.EventPrompt && !t.late {
+		t.prompt.write(t.w)
+	}
+}
+
+func (t *turnWriter) end() {
+	if t.begun && !t.ended {
+		t.piece(part{text: notEnded, whole: true})
+	}
+	t.blocks.end()
+	t.content.end()
+}
