@@ -29,8 +29,14 @@ var imports = map[string][]string{
 	"acp/agent":    {"acp", "command", "host"},
 	"command":      {},
 	"host":         {"command"},
-	"host/local":   {"host", "host/op", "host/pause", "host/process"},
-	"host/op/eval": {"host/op"},
+	"host/local":   {"host", "host/local/httpask", "host/op", "host/pause", "host/process"},
+	"host/op/eval": {"host/op", "host/op/eval/internal/wire"},
+
+	"host/local/httpask":         {},
+	"host/local/httpask/client":  {"host/local/httpask"},
+	"host/op/eval/engine":        {"host/op", "host/op/eval/internal/wire"},
+	"host/op/eval/internal/wire": {"host/op"},
+
 	"host/op":      {},
 	"host/pause":   {},
 	"host/process": {},
@@ -42,24 +48,40 @@ var imports = map[string][]string{
 	"internal/answerschema": {},
 	"internal/durable":      {},
 	"internal/envmask":      {},
+	"internal/fileuri":      {},
 	"internal/flock":        {},
 	"internal/gitignore":    {},
+	"internal/selfcopy":     {},
 	"internal/stateroot":    {},
 	"internal/strictyaml":   {},
 	"internal/trust":        {},
 	"internal/stdio":        {},
 	"internal/termtext":     {},
 
-	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/process", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
+	"cmd/chant-acp": {
+		"acp", "acp/agent", "command", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
+		"runtime/conversation", "runtime/thread",
+		"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
+	},
+	"cmd/chant-acp/internal/console": {},
+	"cmd/chant-acp/internal/early":   {"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/serve"},
+	"cmd/chant-acp/internal/serve": {
+		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/conversation", "runtime/thread",
+		"cmd/chant-acp/internal/console",
+	},
 	"cmd/chant-acp/internal/setup": {},
 }
 
 // testImports is what tests may import on top, because they put a package
 // together with what it is for.
 var testImports = map[string][]string{
-	"acp/acptest":   {"acp/agent", "command", "host", "host/project"},
-	"acp/agent":     {"acp/acptest", "host/project", "runtime/thread"},
-	"cmd/chant-acp": {"acp/acptest"},
+	"acp/acptest":        {"acp/agent", "command", "host", "host/project"},
+	"acp/agent":          {"acp/acptest", "host/project", "runtime/thread"},
+	"cmd/chant-acp":      {"acp/acptest"},
+	"host/local":         {"host/local/httpask/client"},
+	"host/local/httpask": {"host/local/httpask/client"},
+	"host/op/eval":       {"host/op/eval/engine"},
+	"host/project":       {"host/op/eval/engine"},
 
 	"runtime/conversation": {"acp", "acp/agent"},
 }

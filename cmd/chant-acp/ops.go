@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/op/eval"
 	"github.com/chant-acp/chant-acp/host/project"
-	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
 
-func newOps(std streams) *cobra.Command {
+func newOps(std console.Streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "ops [DIR]",
@@ -38,15 +39,15 @@ such files.`,
 				return err
 			}
 			if asJSON {
-				err = project.WriteOps(std.out, set)
+				err = project.WriteOps(std.Out, set)
 			} else {
-				_, err = fmt.Fprint(std.out, set.List(nil, nil))
+				_, err = fmt.Fprint(std.Out, set.List(nil, nil))
 			}
 			if err == nil && (len(set.Failed) > 0 || set.Incomplete != nil) {
 				err = fmt.Errorf("not all of %s could be read; %s failed", set.Root, plural(len(set.Failed), "file"))
 			}
 			if err != nil {
-				return &exitError{exitFailed, err}
+				return console.Exit(console.Failed, err)
 			}
 			return nil
 		},
@@ -55,21 +56,18 @@ such files.`,
 	return c
 }
 
-// opsCache is where what was evaluated is kept, below the state root.
-func opsCache() string { return filepath.Join(stateroot.Dir(os.Getenv), "ops") }
-
 func loadOps(c *cobra.Command, dir string) (*op.Set, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, &exitError{exitFailed, err}
+		return nil, console.Exit(console.Failed, err)
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return nil, &exitError{exitUsage, fmt.Errorf("%s is not a directory that can hold Ops", dir)}
+		return nil, console.Exit(console.Usage, fmt.Errorf("%s is not a directory that can hold Ops", dir))
 	}
 	_, root, _ := command.FindManifest(dir) // the root is what counts here, whatever the manifest is like
-	set, err := eval.Load(c.Context(), root, eval.Options{Cache: opsCache()})
+	set, err := eval.Load(c.Context(), root, eval.Options{Cache: serve.OpsCache()})
 	if err != nil {
-		return nil, &exitError{exitFailed, err}
+		return nil, console.Exit(console.Failed, err)
 	}
 	return set, nil
 }

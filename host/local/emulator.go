@@ -132,7 +132,7 @@ func (e emulator) await(c *call, a emulatorArgs, endpoint string) error {
 	deadline := time.Now().Add(limit)
 	var why error
 	for time.Now().Before(deadline) {
-		if _, why = ask(c.ctx, check); why == nil {
+		if _, why = check.ask(c.ctx); why == nil {
 			return nil
 		}
 		if err := c.leg.rt.sleep(c.ctx, interval(a.IntervalMs, 2*time.Second)); err != nil {

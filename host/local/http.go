@@ -1,18 +1,14 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
+	"strings"
 	"time"
-)
 
-// maxBody bounds what is read of a response, in bytes.
-const maxBody = 64 << 20
+	"github.com/chant-acp/chant-acp/host/local/httpask"
+)
 
 type checkArgs struct {
 	URL        string  `json:"url"`
@@ -27,14 +23,24 @@ func (a checkArgs) check() error {
 	if err := required("url", a.URL); err != nil {
 		return err
 	}
-	u, err := url.Parse(a.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if !webAddress(a.URL) {
 		return errors.New("its argument url is no address that begins with http:// or https://")
 	}
 	if a.Retries < 0 || a.Retries > 100_000 {
 		return fmt.Errorf("its argument retries is %d; take 0 to 100000", a.Retries)
 	}
 	return nil
+}
+
+// webAddress tells an address from what is none; whether it is a good one, the
+// request says.
+func webAddress(s string) bool {
+	for _, scheme := range []string{"http://", "https://"} {
+		if n := len(scheme); len(s) > n && strings.EqualFold(s[:n], scheme) && !strings.ContainsRune("/?#", rune(s[n])) {
+			return true
+		}
+	}
+	return false
 }
 
 type checked struct {
@@ -50,7 +56,7 @@ func httpCheck(c *call, a checkArgs) (any, error) {
 				return nil, err
 			}
 		}
-		status, err := ask(c.ctx, a)
+		status, err := a.ask(c.ctx)
 		if err == nil {
 			c.out.say("%s answers %d", a.URL, status)
 			return checked{status}, nil
@@ -66,59 +72,7 @@ func httpCheck(c *call, a checkArgs) (any, error) {
 	return nil, fmt.Errorf("the check of %s failed: %w", a.URL, why)
 }
 
-// ask makes one request. The connection is closed with it.
-func ask(ctx context.Context, a checkArgs) (int, error) {
-	method := a.Method
-	if method == "" {
-		method = http.MethodGet
-	}
-	req, err := http.NewRequestWithContext(ctx, method, a.URL, nil)
-	if err != nil {
-		return 0, err
-	}
-	transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
-	defer transport.CloseIdleConnections()
-	res, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer res.Body.Close()
-	switch {
-	case a.Status != 0 && res.StatusCode != a.Status:
-		return 0, fmt.Errorf("status %d (want %d)", res.StatusCode, a.Status)
-	case a.Status == 0 && (res.StatusCode < 200 || res.StatusCode > 299):
-		return 0, fmt.Errorf("status %d (want 2xx)", res.StatusCode)
-	case a.Contains == nil:
-		return res.StatusCode, nil
-	}
-	found, err := holds(res.Body, []byte(*a.Contains))
-	if err != nil {
-		return 0, err
-	}
-	if !found {
-		return 0, fmt.Errorf("the body lacks %q", *a.Contains)
-	}
-	return res.StatusCode, nil
-}
-
-// holds looks for a text in what r gives, and keeps little of it.
-func holds(r io.Reader, text []byte) (bool, error) {
-	r = io.LimitReader(r, maxBody)
-	buf := make([]byte, 0, 64<<10+len(text))
-	for {
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if bytes.Contains(buf, text) {
-			return true, nil
-		}
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if keep := max(len(text)-1, 0); len(buf) > keep {
-			buf = append(buf[:0], buf[len(buf)-keep:]...)
-		}
-	}
+// ask makes one request.
+func (a checkArgs) ask(ctx context.Context) (status int, err error) {
+	return httpask.Do(ctx, httpask.Request{Method: a.Method, URL: a.URL, Status: a.Status, Contains: a.Contains})
 }

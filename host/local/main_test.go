@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chant-acp/chant-acp/host"
+	_ "github.com/chant-acp/chant-acp/host/local/httpask/client" // which httpCheck asks
 	"github.com/chant-acp/chant-acp/host/op"
 )
 

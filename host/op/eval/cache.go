@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
 	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
@@ -24,8 +25,8 @@ const maxCache = 64 << 20
 type cache struct {
 	path    string // "" keeps nothing
 	root    *os.Root
-	environ string // digest of what files find in process.env
-	now     seen   // what was looked at in this process
+	environ string    // digest of what files find in process.env
+	now     wire.Seen // what was looked at in this process
 	stored  cacheFile
 	current map[string]cached
 	changed bool
@@ -42,7 +43,7 @@ type cacheFile struct {
 type cached struct {
 	Config   json.RawMessage `json:"config,omitempty"`
 	Findings []op.Finding    `json:"findings,omitempty"`
-	Seen     seen            `json:"seen"`
+	Seen     wire.Seen       `json:"seen"`
 	Environ  string          `json:"environ,omitempty"`
 }
 
@@ -96,8 +97,8 @@ func (c *cache) holds(entry cached) bool {
 func (c *cache) file(name string) string {
 	state, known := c.now.Files[name]
 	if !known {
-		_, state, _ = readSource(c.root, name)
-		c.now.file(name, state)
+		_, state, _ = wire.ReadSource(c.root, name)
+		c.now.File(name, state)
 	}
 	return state
 }
@@ -105,8 +106,8 @@ func (c *cache) file(name string) string {
 func (c *cache) at(name string) string {
 	state, known := c.now.Paths[name]
 	if !known {
-		_, state, _ = follow(c.root, name)
-		c.now.path(name, state)
+		_, state, _ = wire.Follow(c.root, name)
+		c.now.Path(name, state)
 	}
 	return state
 }
@@ -115,7 +116,7 @@ func (c *cache) at(name string) string {
 // endless loop would else slow down whoever asks for another. Of those that
 // depend on the environment only the failures are kept whose text tells nothing
 // of it, with a digest.
-func (c *cache) put(file string, a answer) {
+func (c *cache) put(file string, a wire.Answer) {
 	if a.Chance || a.Environ && !a.Spent || len(a.Seen.Files) == 0 {
 		return
 	}
@@ -158,7 +159,7 @@ func (c *cache) save() error {
 func evaluatorVersion() string {
 	const rules = "2"
 	sum := sha256.New()
-	sum.Write([]byte(rules + "\n" + shimSource()))
+	sum.Write([]byte(rules + "\n" + wire.ShimSource()))
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			if strings.HasPrefix(m.Path, "github.com/evanw/") || strings.HasPrefix(m.Path, "modernc.org/") {

@@ -3,10 +3,8 @@
 // that has a deadline, little memory, and no way to the file system but for the
 // sources of the project. What was read is kept in a cache.
 //
-// The child is a copy of the running executable, caught in this package's init:
-// see child.go. It works in tests, and in any program that links the package.
-//
-// Packages of chant (@intentius/...) are not read. What stands for them is in
-// shims: our own JavaScript, which makes of calls of builders what chant's make
-// of them.
+// The child is a copy of the running executable. What it does is in package
+// engine, which a program that reads Ops links by a blank import; this package
+// does not, so that who only reads Ops is not slowed down at its start by what
+// evaluates them.
 package eval

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
 )
 
 // Options say how a project is read.
@@ -130,8 +131,8 @@ const (
 
 // evaluateAll evaluates files, several at a time, and returns their answers in
 // their order. Together with an error there may be answers for some.
-func evaluateAll(ctx context.Context, root string, environ, files []string) ([]answer, error) {
-	p := &pool{root: root, environ: environ, files: files, answers: make([]answer, len(files))}
+func evaluateAll(ctx context.Context, root string, environ, files []string) ([]wire.Answer, error) {
+	p := &pool{root: root, environ: environ, files: files, answers: make([]wire.Answer, len(files))}
 	for range (len(files) + filesPerWorker - 1) / filesPerWorker {
 		p.grow(ctx)
 	}
@@ -143,7 +144,7 @@ func evaluateAll(ctx context.Context, root string, environ, files []string) ([]a
 type pool struct {
 	root           string
 	environ, files []string
-	answers        []answer
+	answers        []wire.Answer
 	next           atomic.Int64
 	running        sync.WaitGroup
 

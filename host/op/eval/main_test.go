@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	_ "github.com/chant-acp/chant-acp/host/op/eval/engine" // the child
 	"go.uber.org/goleak"
 )
 

@@ -3,7 +3,6 @@ package eval
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
+	"github.com/chant-acp/chant-acp/internal/selfcopy"
 )
 
 // maxWait is how long one file is waited for, should the child not end it.
@@ -39,24 +40,24 @@ type child struct {
 // possible at all, or that ctx is done. A child that has lived through files has
 // less memory than a new one, so that only a new one says that a file needs more
 // than there is.
-func (w *worker) evaluate(ctx context.Context, file string) (answer, error) {
+func (w *worker) evaluate(ctx context.Context, file string) (wire.Answer, error) {
 	fresh := w.child == nil
 	a, err := w.try(ctx, file)
-	if err == nil && !fresh && w.child == nil && a.Findings[0].Message != tooLong {
+	if err == nil && !fresh && w.child == nil && a.Findings[0].Message != wire.TooLong {
 		return w.try(ctx, file)
 	}
 	return a, err
 }
 
 // try evaluates a file, and ends the child where it used up time or memory.
-func (w *worker) try(ctx context.Context, file string) (answer, error) {
+func (w *worker) try(ctx context.Context, file string) (wire.Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return answer{}, err
+		return wire.Answer{}, err
 	}
 	if w.child == nil {
 		c, err := startChild(w.root, w.environ)
 		if err != nil {
-			return answer{}, err
+			return wire.Answer{}, err
 		}
 		w.child = c
 	}
@@ -66,7 +67,7 @@ func (w *worker) try(ctx context.Context, file string) (answer, error) {
 	}
 	reason, spent := w.close()
 	if ctx.Err() != nil {
-		return answer{}, ctx.Err()
+		return wire.Answer{}, ctx.Err()
 	}
 	if err != nil {
 		a.Findings, a.Spent, a.Chance = op.Failed(file, "%s", reason).Findings, spent, !spent
@@ -86,14 +87,8 @@ func (w *worker) close() (reason string, spent bool) {
 }
 
 func startChild(root string, environ []string) (*child, error) {
-	nonce := rand.Text()
-	c := &child{cmd: &exec.Cmd{
-		Path:        "/proc/self/exe", // even where the file was replaced since
-		Args:        []string{childName, nonce},
-		Env:         append(environ[:len(environ):len(environ)], childVar+"="+nonce),
-		Dir:         root,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}}
+	c := &child{cmd: selfcopy.Command(wire.ChildName, environ)}
+	c.cmd.Dir = root
 	c.cmd.Stderr = &c.stderr
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -107,7 +102,7 @@ func startChild(root string, environ []string) (*child, error) {
 		return nil, fmt.Errorf("the evaluator of Ops cannot be started: %w", err)
 	}
 	c.in, c.out = in, bufio.NewReader(out)
-	if err := writeFrame(in, request{Root: root}); err != nil {
+	if err := wire.WriteFrame(in, wire.Request{Root: root}); err != nil {
 		reason, _ := c.end()
 		return nil, fmt.Errorf("the evaluator of Ops cannot be used: %s", reason)
 	}
@@ -116,8 +111,8 @@ func startChild(root string, environ []string) (*child, error) {
 
 // ask sends one request and waits for the answer, for maxWait at most. Together
 // with an error it returns what had come of it.
-func (c *child) ask(ctx context.Context, file string) (answer, error) {
-	var a answer
+func (c *child) ask(ctx context.Context, file string) (wire.Answer, error) {
+	var a wire.Answer
 	done := make(chan error, 1)
 	go func() { done <- c.exchange(file, &a) }()
 	timer := time.NewTimer(maxWait)
@@ -135,17 +130,17 @@ func (c *child) ask(ctx context.Context, file string) (answer, error) {
 }
 
 // exchange puts the parts of an answer together.
-func (c *child) exchange(file string, a *answer) error {
-	if err := writeFrame(c.in, request{File: file}); err != nil {
+func (c *child) exchange(file string, a *wire.Answer) error {
+	if err := wire.WriteFrame(c.in, wire.Request{File: file}); err != nil {
 		return err
 	}
 	for {
-		var part answer
-		if err := readFrame(c.out, &part); err != nil {
+		var part wire.Answer
+		if err := wire.ReadFrame(c.out, &part); err != nil {
 			return err
 		}
 		before := a.Seen
-		before.add(part.Seen)
+		before.Add(part.Seen)
 		more := part.More
 		part.More, part.Seen = false, before
 		if *a = part; !more {
@@ -166,11 +161,11 @@ func (c *child) end() (reason string, spent bool) {
 	var exit *exec.ExitError
 	switch text := c.stderr.String(); {
 	case c.late: // which may have been the machine's fault
-		return tooLong, false
-	case errors.As(err, &exit) && exit.ExitCode() == exitOvertime:
-		return tooLong, true
+		return wire.TooLong, false
+	case errors.As(err, &exit) && exit.ExitCode() == wire.ExitOvertime:
+		return wire.TooLong, true
 	case strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory"):
-		return tooLarge, true
+		return wire.TooLarge, true
 	case strings.Contains(text, "stack overflow") || strings.Contains(text, "stack exceeds"):
 		return "it is nested too deeply to be evaluated", true
 	default:

@@ -1,4 +1,4 @@
-package eval
+package wire
 
 import (
 	"crypto/sha256"
@@ -16,9 +16,9 @@ import (
 	"github.com/chant-acp/chant-acp/host/op"
 )
 
-// seen is what the answer for a file depends on in the project: failures to read
+// Seen is what the answer for a file depends on in the project: failures to read
 // are facts as well, and as long as they are the same so is the answer.
-type seen struct {
+type Seen struct {
 	// Files are those that were read below the root: the SHA-256 of each, or why
 	// it could not be read.
 	Files map[string]string `json:"files,omitempty"`
@@ -27,32 +27,32 @@ type seen struct {
 	Paths map[string]string `json:"paths,omitempty"`
 }
 
-// add takes over what another has seen.
-func (s *seen) add(other seen) {
+// Add takes over what another has seen.
+func (s *Seen) Add(other Seen) {
 	for name, state := range other.Files {
-		s.file(name, state)
+		s.File(name, state)
 	}
 	for name, state := range other.Paths {
-		s.path(name, state)
+		s.Path(name, state)
 	}
 }
 
-func (s *seen) file(name, state string) {
+func (s *Seen) File(name, state string) {
 	if s.Files == nil {
 		s.Files = make(map[string]string)
 	}
 	s.Files[name] = state
 }
 
-func (s *seen) path(name, state string) {
+func (s *Seen) Path(name, state string) {
 	if s.Paths == nil {
 		s.Paths = make(map[string]string)
 	}
 	s.Paths[name] = state
 }
 
-// readSource reads a file of the project. state is what seen.Files holds of it.
-func readSource(root *os.Root, name string) (data []byte, state string, err error) {
+// ReadSource reads a file of the project. state is what Seen.Files holds of it.
+func ReadSource(root *os.Root, name string) (data []byte, state string, err error) {
 	data, err = op.ReadFile(root, name)
 	if err != nil {
 		var bad *op.FileError
@@ -65,14 +65,14 @@ func readSource(root *os.Root, name string) (data []byte, state string, err erro
 	return data, hex.EncodeToString(sum[:]), nil
 }
 
-// endings are those of the files that are opened, in the order in which they are
+// Endings are those of the files that are opened, in the order in which they are
 // tried where an import leaves the ending out.
-var endings = []string{".ts", ".js", ".mjs", ".json"}
+var Endings = []string{".ts", ".js", ".mjs", ".json"}
 
 // follow resolves the links of a path, and returns where the file really is,
-// below the root. state is what seen.Paths holds of it. The error is
+// below the root. state is what Seen.Paths holds of it. The error is
 // fs.ErrNotExist where there is no file.
-func follow(root *os.Root, name string) (real, state string, err error) {
+func Follow(root *os.Root, name string) (real, state string, err error) {
 	real, err = inside(root, name)
 	switch {
 	case err == nil:
@@ -98,8 +98,8 @@ func inside(root *os.Root, name string) (string, error) {
 	if info, err := os.Lstat(real); err == nil && info.IsDir() {
 		return "", fs.ErrNotExist
 	}
-	if !slices.Contains(endings, path.Ext(rel)) {
-		return "", fmt.Errorf("it is the file %s, and only files that end in %s are read", rel, strings.Join(endings, ", "))
+	if !slices.Contains(Endings, path.Ext(rel)) {
+		return "", fmt.Errorf("it is the file %s, and only files that end in %s are read", rel, strings.Join(Endings, ", "))
 	}
 	return filepath.ToSlash(rel), nil
 }

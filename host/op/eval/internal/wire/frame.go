@@ -1,4 +1,4 @@
-package eval
+package wire
 
 import (
 	"encoding/binary"
@@ -13,18 +13,18 @@ import (
 // of 4 MiB, escaped once more.
 const maxFrame = 16 << 20
 
-// A request asks the child for one file. The first one of a child says where it
+// A Request asks the child for one file. The first one of a child says where it
 // works.
-type request struct {
+type Request struct {
 	Root string `json:"root,omitempty"` // absolute, its links resolved
 	File string `json:"file"`           // below the root, with forward slashes
 }
 
-// An answer is what became of a file. It may come in parts, so that what was
+// An Answer is what became of a file. It may come in parts, so that what was
 // seen is known of a file that ends the child.
-type answer struct {
+type Answer struct {
 	More   bool            `json:"more,omitempty"` // other parts follow
-	Seen   seen            `json:"seen,omitzero"`  // since the part before
+	Seen   Seen            `json:"seen,omitzero"`  // since the part before
 	Config json.RawMessage `json:"config,omitempty"`
 	// Findings say why there is no config.
 	Findings []op.Finding `json:"findings,omitempty"`
@@ -38,8 +38,8 @@ type answer struct {
 	Chance bool `json:"chance,omitempty"`
 }
 
-// writeFrame writes a message: its length in four bytes, then JSON.
-func writeFrame(w io.Writer, v any) error {
+// WriteFrame writes a message: its length in four bytes, then JSON.
+func WriteFrame(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -51,9 +51,9 @@ func writeFrame(w io.Writer, v any) error {
 	return err
 }
 
-// readFrame reads a message. The other end having closed between two messages is
+// ReadFrame reads a message. The other end having closed between two messages is
 // io.EOF.
-func readFrame(r io.Reader, v any) error {
+func ReadFrame(r io.Reader, v any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return err

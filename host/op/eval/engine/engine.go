@@ -1,7 +1,6 @@
-package eval
+package engine
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,28 +10,8 @@ import (
 	"modernc.org/quickjs"
 
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
 )
-
-//go:embed shims/*.js
-var shims embed.FS
-
-// maxMemory is what one file's evaluation may use, in bytes.
-const maxMemory = 256 << 20
-
-// shimSource is all of the shims as one script.
-func shimSource() string {
-	var b strings.Builder
-	b.WriteString("(() => { 'use strict';\n")
-	for _, name := range []string{"env", "inert", "builders", "composites", "boot"} {
-		text, err := shims.ReadFile("shims/" + name + ".js")
-		if err != nil {
-			panic(err) // embedded
-		}
-		b.Write(text)
-	}
-	b.WriteString("\n})();")
-	return b.String()
-}
 
 // An engine evaluates scripts, each in a world of its own.
 type engine struct {
@@ -48,7 +27,7 @@ func newEngine(environ []string, dir string) (*engine, error) {
 		return nil, err
 	}
 	defer vm.Close()
-	compiled, err := vm.Compile(shimSource(), quickjs.EvalGlobal)
+	compiled, err := vm.Compile(wire.ShimSource(), quickjs.EvalGlobal)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +60,10 @@ func (e *engine) evaluate(script string) (result, error) {
 	defer vm.Close()
 	e.running.Store(vm)
 	defer e.running.Store(nil)
-	vm.SetMemoryLimit(maxMemory)
+	vm.SetMemoryLimit(wire.MaxMemory)
 	vm.SetCanBlock(false)
 	if err := e.run(vm, script, &r); err != nil {
-		vm.SetMemoryLimit(maxMemory + 1<<20) // which may be what ended it
+		vm.SetMemoryLimit(wire.MaxMemory + 1<<20) // which may be what ended it
 		reads := result{}
 		reads.Unknown = call(vm, &reads, "__chant_reads") != nil
 		return reads, err

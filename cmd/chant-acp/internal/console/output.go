@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"errors"
@@ -9,27 +9,28 @@ import (
 	"syscall"
 )
 
-// output is standard output. It remembers the first error of a write and takes
-// nothing more: run looks at it when a command has ended, so that no command
+// Output is standard output. It remembers the first error of a write and takes
+// nothing more: [Streams.End] looks at it when a command has ended, so that no command
 // has to, and none can forget.
 //
 // A standard output that was closed when the process started is not noticed:
 // the Go runtime opens the null device in its place, and that is also what many
 // programs give to one whose output they don't want.
-type output struct {
-	file *os.File // to ask whether it is a terminal
+type Output struct {
+	File *os.File // to ask whether it is a terminal
 	to   io.Writer
 
 	mu  sync.Mutex
 	err error
 }
 
-func newStreams(in, out, err *os.File) streams {
-	return streams{in: in, out: &output{file: out, to: out}, err: err}
+// NewStreams makes streams of files.
+func NewStreams(in, out, err *os.File) Streams {
+	return Streams{In: in, Out: &Output{File: out, to: out}, Err: err}
 }
 
 // Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
+func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
@@ -42,8 +43,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, o.err
 }
 
-// lost is why some of what was printed did not arrive, or nil.
-func (o *output) lost() error {
+// Lost is why some of what was printed did not arrive, or nil.
+func (o *Output) Lost() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
@@ -70,10 +71,10 @@ func withLost(err, lost error) error {
 	if lost == nil {
 		return err
 	}
-	code := exitFailed
-	var exit *exitError
+	code := Failed
+	var exit *ExitError
 	if errors.As(err, &exit) {
-		code, err = exit.code, exit.err
+		code, err = exit.Code, exit.Err
 	}
 	switch said, quiet := errors.Is(err, lost), errors.Is(lost, syscall.EPIPE); {
 	case said && quiet:
@@ -81,5 +82,5 @@ func withLost(err, lost error) error {
 	case !said && !quiet:
 		err = errors.Join(err, lost)
 	}
-	return &exitError{code, err}
+	return &ExitError{code, err}
 }

@@ -1,4 +1,4 @@
-package eval
+package engine
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
 )
 
 // maxBundle bounds all that one Op is made of, and the bundle of it, in bytes.
@@ -32,10 +33,10 @@ const (
 type bundler struct {
 	root *os.Root
 	// report is told of everything that was seen, each before it is used.
-	report func(seen)
+	report func(wire.Seen)
 
 	mu   sync.Mutex // esbuild asks from several goroutines
-	seen seen       // since the last report
+	seen wire.Seen  // since the last report
 	size int
 }
 
@@ -124,9 +125,9 @@ func (b *bundler) resolve(importer, imported string) (string, error) {
 		return "", fmt.Errorf("it imports %q, which lies outside the project", imported)
 	}
 	for _, candidate := range candidates(target) {
-		name, state, err := follow(b.root, candidate)
+		name, state, err := wire.Follow(b.root, candidate)
 		b.mu.Lock()
-		b.seen.path(candidate, state)
+		b.seen.Path(candidate, state)
 		b.mu.Unlock()
 		switch {
 		case err == nil:
@@ -135,36 +136,36 @@ func (b *bundler) resolve(importer, imported string) (string, error) {
 			return "", fmt.Errorf("it imports %q, which cannot be used: %w", imported, err)
 		}
 	}
-	return "", fmt.Errorf("it imports %q, and there is no such file; files that can be imported end in %s", imported, strings.Join(endings, ", "))
+	return "", fmt.Errorf("it imports %q, and there is no such file; files that can be imported end in %s", imported, strings.Join(wire.Endings, ", "))
 }
 
 // candidates are the files that an import may mean, in TypeScript's order.
 func candidates(target string) []string {
 	var all []string
 	ext := path.Ext(target)
-	if slices.Contains(endings, ext) {
+	if slices.Contains(wire.Endings, ext) {
 		all = append(all, target)
 	}
 	if ext == ".js" || ext == ".mjs" { // what a .ts file is called once it is compiled
 		all = append(all, strings.TrimSuffix(target, ext)+".ts")
 	}
-	for _, e := range endings {
+	for _, e := range wire.Endings {
 		all = append(all, target+e)
 	}
-	for _, e := range endings {
+	for _, e := range wire.Endings {
 		all = append(all, target+"/index"+e)
 	}
-	if !slices.Contains(endings, ext) {
+	if !slices.Contains(wire.Endings, ext) {
 		all = append(all, target) // which is no file that can be used, as whoever wrote it is to hear
 	}
 	return all
 }
 
 func (b *bundler) load(file string) (string, error) {
-	data, state, err := readSource(b.root, file)
+	data, state, err := wire.ReadSource(b.root, file)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.seen.file(file, state)
+	b.seen.File(file, state)
 	b.tell() // before esbuild works on it, and may end the process
 	if err != nil {
 		return "", err
@@ -178,5 +179,5 @@ func (b *bundler) load(file string) (string, error) {
 // tell reports what was seen since the last time.
 func (b *bundler) tell() {
 	b.report(b.seen)
-	b.seen = seen{}
+	b.seen = wire.Seen{}
 }
