@@ -1,0 +1,7 @@
+package config
+
+// Document is a configuration file's text.
+type Document struct {
+	path string
+	text []byte
+}
