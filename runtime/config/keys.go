@@ -10,15 +10,15 @@ type Type int
 
 // The types, and how their values are written in the file.
 const (
-	Text     Type = iota // a string
-	Choice               // one of Key.Choices
-	Path                 // a string: an absolute path, or one that begins with ~/
-	Bool                 // true or false
-	Integer              // a whole number from Key.Min to Key.Max
-	Duration             // a string such as "90s" or "1h30m", not negative; "0"
-	Size                 // a number of bytes, or a string such as "64 MiB"
-	List                 // an array of strings
-	Map                  // an object of strings
+	TypeText     Type = iota // a string
+	TypeChoice               // one of Key.Choices
+	TypePath                 // a string: an absolute path, or one that begins with ~/
+	TypeBool                 // true or false
+	TypeInteger              // a whole number from Key.Min to Key.Max
+	TypeDuration             // a string such as "90s" or "1h30m", not negative; "0"
+	TypeSize                 // a number of bytes, or a string such as "64 MiB"
+	TypeList                 // an array of strings
+	TypeMap                  // an object of strings
 )
 
 // Key is a row of the table of keys.
@@ -61,151 +61,151 @@ func Keys() []Key { return table[:] }
 // table is the one source of types, checks, defaults, schema and documentation.
 var table = [...]Key{
 	{
-		Name: "$schema", Type: Text, Top: true, Readers: "editors",
+		Name: "$schema", Type: TypeText, Top: true, Readers: "editors",
 		Summary: "Where the file's JSON Schema is, for editors; `chant-acp schema config` prints it",
 		Example: `"./config.schema.json"`,
 	},
 	{
-		Name: "version", Type: Integer, Min: 1, Max: 1, Top: true, Readers: "chant-acp",
+		Name: "version", Type: TypeInteger, Min: 1, Max: 1, Top: true, Readers: "chant-acp",
 		Summary: "The version of the format; every save writes it",
 		Example: `1`,
 	},
 	{
-		Name: "activeProfile", Type: Text, Top: true, Readers: "chant-acp",
+		Name: "activeProfile", Type: TypeText, Top: true, Readers: "chant-acp",
 		Without: "no profile",
 		Summary: "The profile that counts where neither `--profile` nor `CHANT_ACP_PROFILE` names one",
 		Example: `"work"`,
 	},
 	{
-		Name: "agent.output", Type: Choice, Choices: []string{"auto", "full", "plain", "quiet"}, Default: "auto", Flag: "--output", Readers: "agent",
+		Name: "agent.output", Type: TypeChoice, Choices: []string{"auto", "full", "plain", "quiet"}, Default: "auto", Flag: "--output", Readers: "agent",
 		Summary: "How much output is shown; a session can choose anew",
 		Example: `"full"`,
 		setting: func(s *Settings) any { return &s.Agent.Output },
 	},
 	{
-		Name: "agent.refusal", Type: Choice, Choices: []string{"auto", "refusal", "end_turn"}, Default: "auto", Flag: "--refusal", Readers: "agent",
+		Name: "agent.refusal", Type: TypeChoice, Choices: []string{"auto", "refusal", "end_turn"}, Default: "auto", Flag: "--refusal", Readers: "agent",
 		Summary: "The stop reason of a refused prompt",
 		Example: `"end_turn"`,
 		setting: func(s *Settings) any { return &s.Agent.Refusal },
 	},
 	{
-		Name: "agent.exitIdle", Type: Duration, Default: "0", Flag: "--exit-idle", Readers: "agent",
+		Name: "agent.exitIdle", Type: TypeDuration, Default: "0", Flag: "--exit-idle", Readers: "agent",
 		Summary: "Leave when, after a cancel, nothing runs and nothing arrives for this long; 0 is never",
 		Example: `"30s"`,
 		setting: func(s *Settings) any { return &s.Agent.ExitIdle },
 	},
 	{
-		Name: "agent.gates", Type: Choice, Choices: []string{"reply", "ask", "durable"}, Default: "reply",
+		Name: "agent.gates", Type: TypeChoice, Choices: []string{"reply", "ask", "durable"}, Default: "reply",
 		Summary: "What a gate of an Op does: the reply says what to type, the client is asked, or the client answers in a later prompt",
 		Example: `"ask"`,
 		setting: func(s *Settings) any { return &s.Agent.Gates },
 	},
 	{
-		Name: "log.max", Type: Size, Min: 1, Max: 1 << 50, Default: "1 GiB", Readers: "agent",
+		Name: "log.max", Type: TypeSize, Min: 1, Max: 1 << 50, Default: "1 GiB", Readers: "agent",
 		Summary: "How much of a command's output its log holds",
 		Example: `"64 MiB"`,
 		setting: func(s *Settings) any { return &s.Log.Max },
 	},
 	{
-		Name: "chant.command", Type: Path, Readers: "agent",
+		Name: "chant.command", Type: TypePath, Readers: "agent",
 		Without: "the project's own, else the one on PATH",
 		Summary: "The chant program whose verbs are allowed",
 		Example: `"~/bin/chant"`,
 		setting: func(s *Settings) any { return &s.Chant.Command },
 	},
 	{
-		Name: "conversations.dir", Type: Path, Readers: "agent",
+		Name: "conversations.dir", Type: TypePath, Readers: "agent",
 		Without: "`.chant-acp/conversations` of workspaces that have it",
 		Summary: "The folder that the conversations of all workspaces are written to, as markdown; it is made if need be",
 		Example: `"~/notes/chant"`,
 		setting: func(s *Settings) any { return &s.Conversations.Dir },
 	},
 	{
-		Name: "adapters.<slug>.command", Type: List,
+		Name: "adapters.<slug>.command", Type: TypeList,
 		Summary: "An ACP agent that a gateway can start: the program and its arguments; an adapter has to have it",
 		Example: `["gemini", "--acp"]`,
 		adapter: func(a *Adapter) any { return &a.Command },
 	},
 	{
-		Name: "adapters.<slug>.env", Type: Map, Secret: true,
+		Name: "adapters.<slug>.env", Type: TypeMap, Secret: true,
 		Summary: "Variables that it gets on top of the gateway's own",
 		Example: `{"GEMINI_MODEL": "pro"}`,
 		adapter: func(a *Adapter) any { return &a.Env },
 	},
 	{
-		Name: "adapters.<slug>.description", Type: Text,
+		Name: "adapters.<slug>.description", Type: TypeText,
 		Summary: "One line for people",
 		Example: `"Gemini"`,
 		adapter: func(a *Adapter) any { return &a.Description },
 	},
 	{
-		Name: "adapters.<slug>.mcp", Type: Bool, Default: "false",
+		Name: "adapters.<slug>.mcp", Type: TypeBool, Default: "false",
 		Summary: "MCP clients may start it, too; what it runs does not pass the allow-list",
 		Example: `true`,
 		adapter: func(a *Adapter) any { return &a.MCP },
 	},
 	{
-		Name: "daemon.workspace", Type: Path, Without: "the current folder",
+		Name: "daemon.workspace", Type: TypePath, Without: "the current folder",
 		Summary: "The folder that the gateway serves",
 		Example: `"~/src/shop"`,
 		setting: func(s *Settings) any { return &s.Daemon.Workspace },
 	},
 	{
-		Name: "daemon.port", Type: Integer, Min: 0, Max: 65535, Default: "18790",
+		Name: "daemon.port", Type: TypeInteger, Min: 0, Max: 65535, Default: "18790",
 		Summary: "The TCP port that it listens on; 0 is any that is free",
 		Example: `18791`,
 		setting: func(s *Settings) any { return &s.Daemon.Port },
 	},
 	{
-		Name: "daemon.bind", Type: Text, Default: "127.0.0.1",
+		Name: "daemon.bind", Type: TypeText, Default: "127.0.0.1",
 		Summary: "The address that it listens on",
 		Example: `"::1"`,
 		setting: func(s *Settings) any { return &s.Daemon.Bind },
 	},
 	{
-		Name: "daemon.allowedOrigins", Type: List, Without: "none",
+		Name: "daemon.allowedOrigins", Type: TypeList, Without: "none",
 		Summary: "Origins of web pages that are trusted beside localhost",
 		Example: `["https://panel.example"]`,
 		setting: func(s *Settings) any { return &s.Daemon.AllowedOrigins },
 	},
 	{
-		Name: "daemon.strictOrigins", Type: Bool, Default: "false",
+		Name: "daemon.strictOrigins", Type: TypeBool, Default: "false",
 		Summary: "Trust no web page but those of `daemon.allowedOrigins`, localhost included",
 		Example: `true`,
 		setting: func(s *Settings) any { return &s.Daemon.StrictOrigins },
 	},
 	{
-		Name: "daemon.label", Type: Text, Without: "none",
+		Name: "daemon.label", Type: TypeText, Without: "none",
 		Summary: "How the gateway introduces itself through a tunnel",
 		Example: `"laptop"`,
 		setting: func(s *Settings) any { return &s.Daemon.Label },
 	},
 	{
-		Name: "daemon.openReads", Type: Bool, Default: "false",
+		Name: "daemon.openReads", Type: TypeBool, Default: "false",
 		Summary: "Let whoever reaches the port read sessions, events and conversations without the token",
 		Example: `true`,
 		setting: func(s *Settings) any { return &s.Daemon.OpenReads },
 	},
 	{
-		Name: "tunnel.host", Type: Text, Without: "no tunnel",
+		Name: "tunnel.host", Type: TypeText, Without: "no tunnel",
 		Summary: "The ws or wss URL of a host that relays to the gateway",
 		Example: `"wss://relay.example"`,
 		setting: func(s *Settings) any { return &s.Tunnel.Host },
 	},
 	{
-		Name: "tunnel.token", Type: Text, Secret: true, Without: "none",
+		Name: "tunnel.token", Type: TypeText, Secret: true, Without: "none",
 		Summary: "The token that the host wants",
 		Example: `"apt_..."`,
 		setting: func(s *Settings) any { return &s.Tunnel.Token },
 	},
 	{
-		Name: "tunnel.autoconnect", Type: Bool, Default: "false",
+		Name: "tunnel.autoconnect", Type: TypeBool, Default: "false",
 		Summary: "Connect to `tunnel.host` at the start",
 		Example: `true`,
 		setting: func(s *Settings) any { return &s.Tunnel.Autoconnect },
 	},
 	{
-		Name: "features.pty", Type: Bool, Default: "true",
+		Name: "features.pty", Type: TypeBool, Default: "true",
 		Summary: "Terminals are offered; a hint for clients",
 		Example: `false`,
 		setting: func(s *Settings) any { return &s.Features.PTY },

@@ -14,6 +14,8 @@ type Problem struct {
 	Message string
 	// Advice: nothing is left out for it.
 	Advice bool
+
+	path []string // the key, in parts
 }
 
 func (p Problem) String() string {
