@@ -10,22 +10,32 @@ import (
 const nameRule = "names are made of letters, digits and _ . - and begin with a letter, a digit or _"
 
 // Check finds values that can't be used, in all profiles, and, as advice, keys
-// that mean nothing here, in the file's order.
-func (d *Document) Check() []Problem {
+// that mean nothing here, in the file's order; the first 100.
+func (d *Document) Check() []Problem { return d.check(true) }
+
+func (d *Document) check(advice bool) []Problem {
 	if d.root == nil {
 		return nil
 	}
-	c := checker{d: d}
+	c := checker{d: d, advice: advice}
 	c.object(nil, d.root)
 	return c.found
 }
 
+// maxFound bounds what is reported of one file; whoever has more mends those
+// first.
+const maxFound = 100
+
 type checker struct {
-	d     *Document
-	found []Problem
+	d      *Document
+	advice bool // wanted, too
+	found  []Problem
 }
 
 func (c *checker) add(at int, path []string, advice bool, format string, args ...any) {
+	if len(c.found) == maxFound {
+		return
+	}
 	line, column := place(c.d.text, at)
 	c.found = append(c.found, Problem{
 		File: c.d.file, Line: line, Column: column, Key: joinKey(path), Advice: advice,
@@ -50,7 +60,9 @@ func (c *checker) member(path []string, m *member) {
 			c.add(m.value.start, path, false, "%s %s", joinKey(path), wrong)
 		}
 	case !section:
-		c.add(m.start, path, true, "%s", unknown(path))
+		if c.advice && len(c.found) < maxFound {
+			c.add(m.start, path, true, "%s", unknown(path))
+		}
 	case m.value.kind != '{':
 		c.add(m.value.start, path, false, "%s must be an object, and is %s", joinKey(path), describe(c.d.text, &m.value))
 	case named(path) && !validName(m.name):

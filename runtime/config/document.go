@@ -151,8 +151,8 @@ func (d *Document) Set(profile, key string, value json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range changed.Check() {
-		if !p.Advice && (within(p.path, path) || within(path, p.path)) {
+	for _, p := range changed.check(false) {
+		if within(p.path, path) || within(path, p.path) {
 			return fmt.Errorf("%s was not set: %s", key, p.Message)
 		}
 	}

@@ -57,7 +57,9 @@ func splitKey(key string) ([]string, error) {
 				return nil, fmt.Errorf("%q is no key: it has an empty part; keys look like daemon.port", key)
 			}
 		}
-		path = append(path, part)
+		if path = append(path, part); len(path) > maxDepth {
+			return nil, fmt.Errorf("the key has more than %d parts", maxDepth)
+		}
 		if rest == "" {
 			return path, nil
 		}

@@ -59,12 +59,7 @@ func (d *Document) Settings(profile string, env func(string) string) (Settings, 
 			s.Adapters[slug] = a
 		}
 	}
-	for _, p := range d.Check() {
-		if !p.Advice {
-			s.Problems = append(s.Problems, p)
-		}
-	}
-	s.Problems = append(s.Problems, r.found...)
+	s.Problems = append(d.check(false), r.found...)
 	return s, err
 }
 
