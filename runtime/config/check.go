@@ -90,36 +90,42 @@ func unknown(path []string) string {
 		}
 	}
 	text := fmt.Sprintf("%s is no key of chant-acp, and is kept for whoever knows it", key)
-	if meant := Nearest(key); len(meant) > 0 {
+	if meant := (&Document{}).Nearest(key); len(meant) > 0 {
 		text += "; did you mean " + strings.Join(meant, " or ") + "?"
 	}
 	return text
 }
 
-// Nearest are the known keys that a dotted key was most likely meant to be, three
-// at most, in the table's order.
-func Nearest(key string) []string {
+// Known finds the key that a dotted key names, in a profile or out of it; for one
+// below a key of TypeMap, that key. section: it is that of an object that holds
+// keys. Without either it means nothing here.
+func Known(key string) (k *Key, section bool) {
+	path, err := splitKey(key)
+	if err != nil {
+		return nil, false
+	}
+	if k, section = lookup(path); k == nil && !section {
+		if k, _ = lookup(path[:len(path)-1]); k != nil && k.Type != TypeMap {
+			k = nil
+		}
+	}
+	return k, section
+}
+
+// Nearest are the keys, known ones and those of the file, that a dotted key was
+// most likely meant to be; three at most.
+func (d *Document) Nearest(key string) []string {
 	path, err := splitKey(key)
 	if err != nil {
 		return nil
 	}
-	var prefix []string
-	if path[0] == "profiles" && len(path) > 2 {
-		prefix, path = path[:2], path[2:]
-	}
-	last := path[len(path)-1]
+	typed, last := joinKey(path), path[len(path)-1]
 	var whole, same, alike []string // near as a whole, or by their last part
-	for i := range table {
-		name := strings.Split(table[i].Name, ".")
-		for j := range name { // an adapter's slug is as it was typed
-			if wildcard(name[j]) && j < len(path) {
-				name[j] = path[j]
-			}
-		}
-		key := joinKey(append(append([]string(nil), prefix...), name...))
+	for _, name := range d.candidates(path) {
+		key, end := joinKey(name), name[len(name)-1]
 		comparable := len(path) == 1 || len(path) == len(name)
-		switch end := name[len(name)-1]; {
-		case near.Word(joinKey(path), []string{joinKey(name)}) != "":
+		switch {
+		case near.Word(typed, []string{key}) != "":
 			whole = append(whole, key)
 		case comparable && strings.EqualFold(last, end):
 			same = append(same, key)
@@ -133,4 +139,39 @@ func Nearest(key string) []string {
 		}
 	}
 	return nil
+}
+
+// candidates are the keys that a path could have been meant to be.
+func (d *Document) candidates(path []string) (list [][]string) {
+	var prefix []string
+	if path[0] == "profiles" && len(path) > 2 {
+		prefix, path = path[:2], path[2:]
+	}
+	seen := map[string]bool{}
+	for i := range table {
+		name := strings.Split(table[i].Name, ".")
+		for j := range name { // an adapter's slug is as it was typed
+			if wildcard(name[j]) && j < len(path) {
+				name[j] = path[j]
+			}
+		}
+		name = append(append([]string(nil), prefix...), name...)
+		seen[joinKey(name)] = true
+		list = append(list, name)
+	}
+	const most = 1000
+	var walk func(path []string, n *node)
+	walk = func(path []string, n *node) {
+		for i := range n.members {
+			name := append(append([]string(nil), path...), n.members[i].name)
+			if !seen[joinKey(name)] && len(list) < most {
+				list = append(list, name)
+			}
+			walk(name, &n.members[i].value)
+		}
+	}
+	if d.root != nil {
+		walk(nil, d.root)
+	}
+	return list
 }

@@ -189,6 +189,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	d := document(t, `{"mine": {"special": 1}, "adapters": {"gemini": {"command": ["x"]}}}`)
 	for key, want := range map[string]string{
 		"daemon.prot":              "daemon.port",
 		"deamon.port":              "daemon.port",
@@ -199,8 +200,11 @@ func TestNearest(t *testing.T) {
 		"profiles.w.daemon.lable":  "profiles.w.daemon.label",
 		"something.else.entirely.": "",
 		"utterly":                  "",
+		"mine.spezial":             "mine.special",
+		"spezial":                  "mine.special",
+		"adapters.gemni":           "adapters.gemini",
 	} {
-		if got := Nearest(key); strings.Join(got, " ") != want {
+		if got := d.Nearest(key); strings.Join(got, " ") != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
 	}
@@ -256,4 +260,22 @@ func rest(d *Document, but string) (members []string) {
 		}
 	}
 	return members
+}
+
+func TestKnown(t *testing.T) {
+	for key, want := range map[string]string{
+		"daemon.port": "daemon.port", "daemon": "section", "profiles.w.daemon.port": "daemon.port", "profiles.w": "section",
+		"adapters.x.env.A": "adapters.<slug>.env", "adapters.x.command.0": "", "daemon.port.x": "", "z": "", "profiles.w.version": "", "a..b": "",
+	} {
+		k, section := Known(key)
+		got := ""
+		if k != nil {
+			got = k.Name
+		} else if section {
+			got = "section"
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
 }

@@ -247,8 +247,8 @@ func lookup(path []string) (key *Key, section bool) {
 	}
 	for i := range table {
 		k := &table[i]
-		if profile && k.Top {
-			continue
+		if profile && k.Top || len(path) > 0 && !strings.HasPrefix(k.Name, path[0]) {
+			continue // most, without comparing them part by part
 		}
 		switch n := match(k.Name, path); {
 		case n == 0:
