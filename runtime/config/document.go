@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -124,11 +125,11 @@ func (d *Document) checkProfile(name string) error {
 	if n := d.find([]string{"profiles", name}); n != nil {
 		return nil
 	}
-	names := d.Profiles()
+	names, file := d.Profiles(), cmp.Or(d.file, "the configuration")
 	if len(names) == 0 {
-		return fmt.Errorf("there is no profile %q, and no other: %s has none", name, d.file)
+		return fmt.Errorf("there is no profile %q, and no other: %s has none", name, file)
 	}
-	return fmt.Errorf("there is no profile %q in %s; there is: %s", name, d.file, strings.Join(names, ", "))
+	return fmt.Errorf("there is no profile %q in %s; there is: %s", name, file, strings.Join(names, ", "))
 }
 
 // Set puts a JSON value at a dotted key, in a profile where one is named, and

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -168,17 +169,20 @@ func (r *resolver) inFile(k *Key, name string, path []string) (Value, bool) {
 	return Value{k, name, FromFile, r.d.text[n.start:n.end], v}, true
 }
 
-// atHome puts the home in the place of a leading ~.
+// atHome cleans a path, and puts the home in the place of a leading ~.
 func (r *resolver) atHome(k *Key, v any, wrong string) (any, string) {
 	path, ok := v.(string)
-	if k.Type != TypePath || wrong != "" || !ok || !strings.HasPrefix(path, "~/") {
+	if k.Type != TypePath || wrong != "" || !ok {
 		return v, wrong
+	}
+	if !strings.HasPrefix(path, "~/") {
+		return filepath.Clean(path), ""
 	}
 	home := r.env("HOME")
 	if !strings.HasPrefix(home, "/") {
 		return nil, "begins with ~/, and HOME is not set"
 	}
-	return home + path[1:], ""
+	return filepath.Join(home, path[1:]), ""
 }
 
 // asJSON is a value of the environment, or a default, as the file would have it.
