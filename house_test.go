@@ -42,16 +42,19 @@ var imports = map[string][]string{
 	"host/process": {},
 	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process"},
 
+	"runtime/config":       {},
 	"runtime/conversation": {"runtime/thread"},
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
+	"internal/atomicfile":   {},
 	"internal/caplog":       {},
 	"internal/durable":      {},
 	"internal/envmask":      {},
 	"internal/fileuri":      {},
 	"internal/flock":        {},
 	"internal/gitignore":    {},
+	"internal/near":         {},
 	"internal/selfcopy":     {},
 	"internal/stateroot":    {},
 	"internal/strictyaml":   {},
@@ -61,13 +64,13 @@ var imports = map[string][]string{
 
 	"cmd/chant-acp": {
 		"acp", "acp/agent", "command", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
-		"runtime/conversation", "runtime/thread",
+		"runtime/config", "runtime/conversation", "runtime/thread",
 		"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
 	},
 	"cmd/chant-acp/internal/console": {},
 	"cmd/chant-acp/internal/early":   {"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/serve"},
 	"cmd/chant-acp/internal/serve": {
-		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/conversation", "runtime/thread",
+		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/config", "runtime/conversation", "runtime/thread",
 		"cmd/chant-acp/internal/console",
 	},
 	"cmd/chant-acp/internal/setup": {},

@@ -26,9 +26,12 @@ const Version = "0.1.0"
 type Flags struct {
 	Output, Confirm, Refusal, Gates string
 	ExitIdle                        time.Duration
-	LogFile, LogLevel               string
+	LogFile, LogLevel, Profile      string
 
 	Durable, NoStore bool // of serve alone
+
+	given func(flag string) bool // whether the command line has it; nil: none
+	configured
 }
 
 // DefaultFlags are the flags of an agent that was given none.
@@ -39,6 +42,8 @@ func DefaultFlags() Flags {
 // Register adds the flags of any agent to fs, and gives f their defaults.
 func (f *Flags) Register(fs *pflag.FlagSet) {
 	*f = DefaultFlags()
+	f.given = fs.Changed
+	fs.StringVar(&f.Profile, "profile", "", "the profile of the configuration that counts")
 	fs.StringVar(&f.Output, "output", f.Output, "how much output is shown: auto, full, plain or quiet")
 	fs.StringVar(&f.Confirm, "confirm", f.Confirm, "how commands with 'confirm: ask' are asked for: auto, ask (through the client) or retype (a line to type)")
 	fs.StringVar(&f.Refusal, "refusal", f.Refusal, "the stop reason of a refused prompt: auto, refusal or end_turn")
@@ -101,11 +106,12 @@ func (keepOpen) Close() error { return nil }
 func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 	env := os.Environ()
 	state := stateroot.Dir(os.Getenv)
-	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache()}
+	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache(), LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command}
 	o := agent.Options{
 		Version:  Version,
 		Log:      log,
 		Store:    store,
+		Notice:   f.notice,
 		ExitIdle: f.ExitIdle,
 		Output:   f.Output,
 		Confirm:  f.Confirm,
@@ -114,7 +120,7 @@ func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 		Open:     func(cwd string) host.Host { return project.New(cwd, p) },
 	}
 	if store != nil {
-		c := newConversations(log)
+		c := newConversations(log, f.settings.Conversations.Dir)
 		o.TurnEnded, o.TurnsWanted = c.turnEnded, c.wanted
 	}
 	return agent.New(o)

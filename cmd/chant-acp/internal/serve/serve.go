@@ -34,6 +34,9 @@ func Run(std console.Streams, f *Flags) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
+	if err := f.Configure(); err != nil {
+		return err
+	}
 	if console.IsTerminal(std.In) {
 		return console.Exit(console.Usage, errors.New(onTerminal))
 	}
