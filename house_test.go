@@ -33,13 +33,14 @@ var imports = map[string][]string{
 	"host/project": {"command", "host", "host/process"},
 
 	"runtime/conversation": {"runtime/thread"},
+	"runtime/heartbeat":    {},
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/stateroot": {},
 	"internal/stdio":     {},
 	"internal/termtext":  {},
 
-	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
+	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "runtime/conversation", "runtime/heartbeat", "runtime/thread", "cmd/chant-acp/internal/setup"},
 	"cmd/chant-acp/internal/setup": {},
 }
 
