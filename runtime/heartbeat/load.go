@@ -3,7 +3,6 @@ package heartbeat
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 )
 
@@ -91,8 +90,8 @@ func (h *Heartbeat) stop(why halt) {
 func (h *Heartbeat) trusted() (*File, *Grant, halt) {
 	f, err := Read(h.o.Workspace)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, halt{"missing", fmt.Sprintf("there is no %s in %s", FileName, h.o.Workspace)}
+	case errors.Is(err, ErrNoFile):
+		return nil, nil, halt{"missing", err.Error()}
 	case err != nil:
 		return nil, nil, halt{"unusable", err.Error()}
 	}

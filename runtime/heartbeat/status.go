@@ -1,10 +1,6 @@
 package heartbeat
 
-import (
-	"errors"
-	"io/fs"
-	"time"
-)
+import "time"
 
 // A Status is what a workspace's heartbeat is about, as the files say it.
 type Status struct {
@@ -52,9 +48,6 @@ func Look(stateDir, workspace string, now time.Time) (*Status, error) {
 	store := newStore(stateDir, real)
 	s := &Status{Workspace: real, Alive: store.locked()}
 	s.File, s.FileErr = Read(real)
-	if errors.Is(s.FileErr, fs.ErrNotExist) {
-		s.FileErr = errors.New("there is no " + FileName + " in " + real)
-	}
 	s.Grant, s.GrantErr = store.readGrant(real)
 	states, err := store.readState(real)
 	s.StateErr = err

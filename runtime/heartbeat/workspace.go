@@ -38,8 +38,11 @@ func Workspace(dir string) (string, error) {
 	return abs, nil
 }
 
+// ErrNoFile says that a workspace has no HEARTBEAT.md.
+var ErrNoFile = errors.New("there is no " + FileName)
+
 // Read reads the HEARTBEAT.md of a workspace. A link is followed while it stays
-// inside of the workspace. The error is fs.ErrNotExist where there is no file;
+// inside of the workspace. The error is [ErrNoFile] where there is no file;
 // errors of what the file says are in [File.Err].
 func Read(workspace string) (*File, error) {
 	real, err := Workspace(workspace)
@@ -48,6 +51,9 @@ func Read(workspace string) (*File, error) {
 	}
 	f := &File{Workspace: real, Path: filepath.Join(real, FileName)}
 	text, err := readInside(real)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s", ErrNoFile, real)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not used: %w", f.Path, err)
 	}
@@ -70,6 +76,9 @@ func readInside(workspace string) ([]byte, error) {
 		if st, lerr := root.Lstat(FileName); lerr == nil && st.Mode()&fs.ModeSymlink != 0 {
 			return nil, errors.New("it is a link to something that is not there; put the file itself there")
 		}
+		return nil, err
+	}
+	if errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
 	if err != nil {

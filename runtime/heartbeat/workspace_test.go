@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 			}
 			f, err := heartbeat.Read(dir)
 			if test.want != "" {
-				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) || errors.Is(err, fs.ErrNotExist) {
+				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) || errors.Is(err, heartbeat.ErrNoFile) {
 					t.Errorf("the error is %v", err)
 				}
 				return
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
-	if _, err := heartbeat.Read(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := heartbeat.Read(t.TempDir()); !errors.Is(err, heartbeat.ErrNoFile) {
 		t.Errorf("without a file: %v", err)
 	}
 	if _, err := heartbeat.Read(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "workspace") {
