@@ -252,7 +252,7 @@ func verdict(r *command.Registry, line string) string {
 	var refusal *command.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		return "NOT ALLOWED: " + strings.ReplaceAll(printable(refusal.Reason), "\n", " ")
+		return "NOT ALLOWED: " + oneLine(refusal.Reason)
 	case err != nil:
 		return "NOT ALLOWED: " + err.Error()
 	case decides(inv.Name):
@@ -264,6 +264,9 @@ func verdict(r *command.Registry, line string) string {
 	}
 	return text
 }
+
+// oneLine is text of several lines as one, as it may stand on a terminal.
+func oneLine(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
 
 // decides says whether a built-in stands for the decision of a person, which no
 // heartbeat makes.
@@ -290,7 +293,7 @@ func lastText(j heartbeat.JobStatus) string {
 		text += fmt.Sprintf(", exit code %d", *j.Last.ExitCode)
 	}
 	if j.Last.Text != "" {
-		text += " (" + strings.Join(strings.Fields(printable(j.Last.Text)), " ") + ")"
+		text += " (" + oneLine(j.Last.Text) + ")"
 	}
 	if j.Skipped > 0 {
 		text += fmt.Sprintf("; %s skipped since", plural(j.Skipped, "tick"))

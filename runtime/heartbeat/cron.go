@@ -9,7 +9,8 @@ import (
 )
 
 // A cron is an expression of five fields, as in crontab(5), in UTC. Each field
-// is the set of its values, one bit each.
+// is the set of its values, one bit each. That UTC knows no summer time keeps it
+// simple.
 type cron struct {
 	minute, hour, day, month, weekday uint64
 

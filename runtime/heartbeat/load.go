@@ -9,6 +9,7 @@ import (
 // restore reads what is kept of earlier runs. What was under way when its process
 // ended, however it did, is over.
 func (h *Heartbeat) restore() error {
+	h.store.sweep()
 	states, err := h.store.readState(h.o.Workspace)
 	if errors.Is(err, errBroken) {
 		err = h.putAside(h.store.state(), err, "runs begin with the next tick of each line")

@@ -1,6 +1,9 @@
 package heartbeat
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A block is one fenced code block.
 type block struct {
@@ -17,15 +20,16 @@ type textLine struct {
 // fencedBlocks finds the fenced code blocks of a Markdown document, as
 // CommonMark 0.31.2 has them (4.5). To know what is one, it follows the blocks
 // that can hold or hide a fence: block quotes, list items, paragraphs, indented
-// code and HTML. Indentation inside of a block is not kept.
-func fencedBlocks(text string) []block {
+// code and HTML. Indentation inside of a block is not kept. tooDeep is the line in
+// which they are nested deeper than is followed, or 0.
+func fencedBlocks(text string) (list []block, tooDeep int) {
 	var s scanner
-	for number := 1; text != ""; number++ {
+	for number := 1; text != "" && s.tooDeep == 0; number++ {
 		line, rest := cutLine(text)
 		s.line(number, line)
 		text = rest
 	}
-	return s.blocks
+	return s.blocks, s.tooDeep
 }
 
 // cutLine cuts the first line off, whatever ends it (CommonMark 2.1: LF, CR, or
@@ -68,8 +72,13 @@ type scanner struct {
 	wanted    bool     // the open fence is kept
 	html      htmlKind // of the open HTML block
 
-	blocks []block
+	blocks  []block
+	tooDeep int // the line of the first container that is not followed, or 0
 }
+
+// maxNesting bounds how deep containers are followed, and with that the time that
+// a document takes.
+const maxNesting = 64
 
 // line takes the next line of the document (CommonMark, appendix, phase 1).
 func (s *scanner) line(number int, text string) {
@@ -87,6 +96,10 @@ func (s *scanner) line(number int, text string) {
 	interrupts := whole && s.leaf == paragraph && !c.blank()
 	for s.container(&c, &matched, interrupts) {
 		interrupts = false
+		if matched > maxNesting {
+			s.tooDeep = cmp.Or(s.tooDeep, number)
+			break
+		}
 	}
 	fresh := matched == len(s.open) // nothing is left open that the line is not in
 	if s.leafStart(number, &c, matched, interrupts) {

@@ -11,7 +11,8 @@ import (
 // joined with |.
 func chantLines(text string) []string {
 	var list []string
-	for _, b := range fencedBlocks(text) {
+	found, _ := fencedBlocks(text)
+	for _, b := range found {
 		var lines []string
 		for _, l := range b.lines {
 			lines = append(lines, l.text)
@@ -92,7 +93,8 @@ func TestLineNumbers(t *testing.T) {
 	for _, end := range []string{"\n", "\r", "\r\n"} {
 		text := strings.Join([]string{"# Title", "", "```chant", "a", "", "b", "```", "> ~~~chant", "> c"}, end)
 		var got []int
-		for _, b := range fencedBlocks(text) {
+		found, _ := fencedBlocks(text)
+		for _, b := range found {
 			got = append(got, b.line)
 			for _, l := range b.lines {
 				got = append(got, l.number)

@@ -101,7 +101,11 @@ func (p *parser) plan(text []byte) {
 		p.bad(lineOf(text, i), "the file holds a byte that is not UTF-8 (0x%02x); save it as UTF-8 text", text[i])
 		return
 	}
-	list := fencedBlocks(string(text))
+	list, tooDeep := fencedBlocks(string(text))
+	if tooDeep > 0 {
+		p.bad(tooDeep, "quotes and lists are nested more than %d deep here; take some of that out", maxNesting)
+		return
+	}
 	if len(list) > MaxBlocks {
 		p.bad(list[MaxBlocks].line, "this is chant block %d, and %d are the most; give lines of the same schedule one block", MaxBlocks+1, MaxBlocks)
 		return

@@ -40,6 +40,7 @@ func TestParse(t *testing.T) {
 		"colons":      {"```chant\nevery: 10m\nfetch https://example.org/a: b\ndb:migrate dev\n'x: y'\n```\n", []string{"3 every 10m: fetch https://example.org/a: b", "4 every 10m: db:migrate dev", "5 every 10m: 'x: y'"}},
 		"no jitter":   {"```chant\nevery: 10m\njitter: 0s\nplan dev\n```\n", []string{"4 every 10m: plan dev"}},
 		"the longest": {"```chant\nevery: 8784h\nplan dev\n```\n", []string{"3 every 8784h: plan dev"}},
+		"deep":        {strings.Repeat(">", 63) + "- ```chant\n" + strings.Repeat(">", 63) + "   every: 1m\n" + strings.Repeat(">", 63) + "   a", []string{"3 every 1m: a"}},
 		"letters":     {"```chant\nevery: 1m\nplan größe\n```\n", []string{"3 every 1m: plan größe"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +90,8 @@ func TestParseErrors(t *testing.T) {
 		"several":           {block("every: x", "a") + "\n" + block("b") + block("cron: x", "a"), []string{"2: every is a duration", "6: this block does not say", "10: cron has five fields"}},
 		"too large":         {strings.Repeat("x", heartbeat.MaxFile+1), []string{"1: the file is larger than 262144 bytes"}},
 		"many blocks":       {strings.Repeat(block("every: 1m", "a"), heartbeat.MaxBlocks+1), []string{"257: this is chant block 65, and 64 are the most"}},
+		"deep":              {"a\n" + strings.Repeat(">", 65) + "```chant\n", []string{"2: quotes and lists are nested more than 64 deep here"}},
+		"deep and long":     {strings.Repeat("* + ", 40_000) + "a\n" + strings.Repeat("\n", 90_000), []string{"1: quotes and lists are nested"}},
 		"31 February":       {block("cron: 0 0 31 2 *", "a"), []string{"2: cron: 0 0 31 2 * never comes"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -130,6 +130,15 @@ func (s store) save(path string, v any) error {
 	return syncDir(s.dir)
 }
 
+// sweep removes what writes of the state have left that a crash cut. Whoever has
+// the lock is the only one that writes it.
+func (s store) sweep() {
+	left, _ := filepath.Glob(s.state() + ".*.tmp") // the pattern is a good one, unless the state root is odd
+	for _, path := range left {
+		_ = os.Remove(path) // it only takes room
+	}
+}
+
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
