@@ -49,7 +49,7 @@ type Heartbeat struct {
 	grant   Grant    // its grant
 	halts   []string // what was said of why nothing runs
 	states  map[string]*JobState
-	queue   []pending // at most one of each job
+	queue   []*pending // at most one of each job
 	current *pending
 	dirty   bool   // states differ from what is kept
 	trouble string // what was said about keeping them
@@ -64,11 +64,12 @@ type wait struct {
 	what string
 }
 
-// pending is a tick of a job that is to run, or runs.
+// pending is a tick of a job that is to run, or runs. Ticks that come while it
+// waits for its turn, up to upTo, are made up for by it.
 type pending struct {
-	job   Job
-	state *JobState
-	tick  time.Time
+	job        Job
+	state      *JobState
+	tick, upTo time.Time
 }
 
 // New makes a heartbeat. Nothing runs before [Heartbeat.Run].
@@ -158,7 +159,7 @@ func (h *Heartbeat) pause() time.Duration {
 	now := h.o.Now()
 	if h.loaded != nil {
 		for _, j := range h.loaded.Plan.Jobs {
-			if next := h.states[j.ID].Next; !next.IsZero() {
+			if next := j.Next(h.o.Workspace, now); !next.IsZero() {
 				pause = min(pause, next.Sub(now))
 			}
 		}
@@ -166,39 +167,50 @@ func (h *Heartbeat) pause() time.Duration {
 	return max(pause, time.Millisecond)
 }
 
-// tick queues or skips what is due of a job.
+// tick queues or skips what is due of a job. What is queued is seen to only when
+// it starts, so that it is not lost where it doesn't.
 func (h *Heartbeat) tick(j Job, now time.Time) {
 	st := h.state(j, now)
 	tick := j.lastDue(h.o.Workspace, now)
 	if !tick.After(st.Tick) {
 		return
 	}
-	st.Tick, st.Next = tick, j.due(h.o.Workspace, j.Schedule.next(tick))
-	if reason := h.inTheWay(j, st); reason != "" {
-		if st.Skipped == 0 {
-			h.say(Event{Kind: Skipped, Job: &j, Tick: tick, Text: fmt.Sprintf("line %d, %s, is due and is skipped: %s", j.Line, j.Command, reason)})
-		}
-		st.Skipped++
-		h.dirty = true
-		return
-	}
-	h.queue = append(h.queue, pending{j, st, tick})
-}
-
-// inTheWay says why a tick can't be run; "" when it can.
-func (h *Heartbeat) inTheWay(j Job, st *JobState) string {
 	for _, q := range h.queue {
 		if q.job.ID == j.ID {
-			return "an earlier run of it still waits for its turn"
+			if tick.After(q.upTo) {
+				q.upTo = tick
+				h.skip(q.job, st, tick, "an earlier run of it still waits for its turn")
+			}
+			return
 		}
 	}
 	switch {
 	case !st.Last.Open():
-		return ""
+		h.queue = append(h.queue, &pending{j, st, tick, tick})
+		return
 	case st.Last.State == Waiting:
-		return "an earlier run of it waits for a person"
+		h.skip(j, st, tick, "an earlier run of it waits for a person")
+	default:
+		h.skip(j, st, tick, "it still runs")
 	}
-	return "it still runs"
+	h.seen(j, st, tick)
+}
+
+// skip counts a tick that is not run, and says so for the first one in a row.
+func (h *Heartbeat) skip(j Job, st *JobState, tick time.Time, reason string) {
+	if st.Skipped == 0 {
+		h.say(Event{Kind: Skipped, Job: &j, Tick: tick, Text: fmt.Sprintf("line %d, %s, is due and is skipped: %s", j.Line, j.Command, reason)})
+	}
+	st.Skipped++
+	h.dirty = true
+}
+
+// seen notes the last tick that was seen to.
+func (h *Heartbeat) seen(j Job, st *JobState, tick time.Time) {
+	next := j.due(h.o.Workspace, j.Schedule.next(tick))
+	if !st.Tick.Equal(tick) || !st.Next.Equal(next) {
+		st.Tick, st.Next, h.dirty = tick, next, true
+	}
 }
 
 // state is what is known of a job, at a clock that may have been set.
@@ -208,19 +220,17 @@ func (h *Heartbeat) state(j Job, now time.Time) *JobState {
 		st = &JobState{Command: j.Command, Tick: j.lastDue(h.o.Workspace, now)}
 		h.states[j.ID], h.dirty = st, true
 	}
-	before := st.Tick
-	if st.Tick.After(now) && st.Tick.Sub(now) > min(maxSetBack, j.Schedule.next(st.Tick).Sub(st.Tick)) {
-		st.Tick = j.lastDue(h.o.Workspace, now)
+	tick := st.Tick
+	if back := tick.Sub(now); back > 0 && back > min(maxSetBack, j.Schedule.next(tick).Sub(tick)) {
+		tick = j.lastDue(h.o.Workspace, now)
 	}
 	// What was due before the yes is not run after it.
 	if given := h.grant.At; !given.After(now) {
-		if tick := j.lastDue(h.o.Workspace, given); tick.After(st.Tick) {
-			st.Tick = tick
+		if last := j.lastDue(h.o.Workspace, given); last.After(tick) {
+			tick = last
 		}
 	}
-	if next := j.due(h.o.Workspace, j.Schedule.next(st.Tick)); !st.Tick.Equal(before) || !next.Equal(st.Next) {
-		st.Next, h.dirty = next, true
-	}
+	h.seen(j, st, tick)
 	return st
 }
 
@@ -238,14 +248,15 @@ func (h *Heartbeat) startNext(ctx context.Context) {
 		p.state.Last = &Run{Tick: p.tick, Started: h.o.Now().UTC(), Outcome: Outcome{State: Running}}
 		p.state.Skipped = 0
 		h.dirty = true
+		h.seen(p.job, p.state, p.upTo)
 		// What isn't kept would run again after a crash.
 		if h.keep() != nil {
 			p.state.Last, p.state.Skipped = before, skipped
 			continue
 		}
-		h.current = &p
+		h.current = p
 		h.say(Event{Kind: Started, Job: &p.job, Tick: p.tick, Text: fmt.Sprintf("line %d runs: %s", p.job.Line, p.job.Command)})
-		go h.run(ctx, &p) // ended, in Run or leave, waits for it
+		go h.run(ctx, p) // ended, in Run or leave, waits for it
 	}
 }
 

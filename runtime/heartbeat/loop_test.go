@@ -64,6 +64,21 @@ func TestSkipped(t *testing.T) {
 	})
 }
 
+// What waits for its turn when the loop ends is late in the next one, and not
+// lost.
+func TestQueuedAtTheEnd(t *testing.T) {
+	bubble(t, chant("every: 1h", "one", "two"), func(r *rig) {
+		r.o.Run = taking(10 * time.Minute)
+		r.start()
+		r.pass(time.Hour + time.Minute)
+		r.stop()
+		r.want("loaded", "started one for 01:00:00", "ended one cancelled")
+		r.pass(time.Minute)
+		r.start()
+		r.want("loaded", "started two for 01:00:00 late 2m0s")
+	})
+}
+
 // What was missed while nothing ran is made up for once.
 func TestLate(t *testing.T) {
 	bubble(t, chant("every: 10m", "one"), func(r *rig) {

@@ -3,6 +3,7 @@ package heartbeat_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -192,4 +193,29 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What the documentation shows is taken as it says.
+func TestDocumentedExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/heartbeat.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "````markdown\n")
+	example, _, found := strings.Cut(example, "````\n")
+	if !found {
+		t.Fatal("there is no example")
+	}
+	p, err := heartbeat.Parse([]byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"8 every 10m, jitter 1m: status", "9 every 10m, jitter 1m: plan dev", "16 cron 0 3 * * mon-fri: backup prod"}
+	if diff := cmp.Diff(want, lines(p)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	// The page itself shows the example in a longer fence: nothing of it runs.
+	if p, err := heartbeat.Parse(page); err != nil || len(p.Jobs) > 0 {
+		t.Errorf("the page would run %v: %v", p, err)
+	}
 }
