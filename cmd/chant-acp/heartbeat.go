@@ -192,6 +192,10 @@ func heartbeatStatus(std streams, s *heartbeat.Status) error {
 func trustText(s *heartbeat.Status) string {
 	const how = `; look at it and trust it with "chant-acp heartbeat trust"`
 	switch {
+	case s.File.Err == nil && len(s.Jobs) == 0:
+		return "It holds no chant block, so there is nothing to run."
+	case s.File.Err != nil:
+		return "It has errors and does not run."
 	case s.Trusted():
 		return "Trusted since " + stamp(s.Grant.At) + "."
 	case s.Grant != nil:
