@@ -44,6 +44,7 @@ var imports = map[string][]string{
 
 	"runtime/config":       {},
 	"runtime/conversation": {"runtime/thread"},
+	"runtime/heartbeat":    {},
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
@@ -64,7 +65,7 @@ var imports = map[string][]string{
 
 	"cmd/chant-acp": {
 		"acp", "acp/agent", "command", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
-		"runtime/config", "runtime/conversation", "runtime/thread",
+		"runtime/config", "runtime/conversation", "runtime/heartbeat", "runtime/thread",
 		"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
 	},
 	"cmd/chant-acp/internal/console": {},

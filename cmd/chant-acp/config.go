@@ -144,13 +144,13 @@ func printValue(out io.Writer, v config.Value, asJSON bool) {
 	}
 	text := "-"
 	if value != nil {
-		text = oneLine(value)
+		text = valueLine(value)
 	}
 	fmt.Fprintf(out, "%-24s %-24s %s\n", v.Name, text, v.From)
 }
 
-// oneLine is a value as it may stand in a line on a terminal.
-func oneLine(value []byte) string {
+// valueLine is a value as it may stand in a line on a terminal.
+func valueLine(value []byte) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, value); err != nil {
 		return printable(string(value))
