@@ -111,7 +111,8 @@ func TestResize(t *testing.T) {
 	if err := p.Resize(132, 50); err != nil {
 		t.Fatal(err)
 	}
-	out.await(t, "50 132\r\n") // said by the trap: the program was told
+	typeIn(t, p, "\n") // a shell that was told just before it reads runs its trap after that
+	out.await(t, "50 132\r\n")
 	// A deadline still ends a read after a resize: the master is non-blocking.
 	if err := p.out.file.SetWriteDeadline(time.Now()); err != nil {
 		t.Error(err)
