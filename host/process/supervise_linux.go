@@ -59,15 +59,15 @@ func (p *Process) supervise(start uint64, ended <-chan struct{}) {
 	if !s.lost {
 		keep.forget(p.PID())
 	}
+	if p.in != nil && !p.in.tty {
+		_ = p.in.Close() // somebody may wait in a Write, and read on only after it; again, where that was done
+	}
 	for _, o := range p.outputs() {
 		o.finish()
 		s.exit.HeldOutput = s.exit.HeldOutput || o.held && !s.lost
 		if s.exit.Err == nil {
 			s.exit.Err = o.err
 		}
-	}
-	if p.in != nil {
-		_ = p.in.file.Close() // again, where it is the terminal or somebody has closed it
 	}
 	p.exit = s.exit
 	close(p.done)
