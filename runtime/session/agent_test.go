@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -279,12 +280,8 @@ func TestAgentPromptFails(t *testing.T) {
 			// An agent that closes its input is ended when something is to be said to it.
 			answer := promptLater(s, prompt)
 			go func() {
-				for s.Cancel() == nil {
-					select {
-					case <-s.Done():
-						return
-					case <-time.After(time.Millisecond):
-					}
+				for s.Cancel() == nil && s.Info().State == StateRunning {
+					runtime.Gosched()
 				}
 			}()
 			got := <-answer
@@ -364,7 +361,7 @@ func TestAgentStartIsGivenUp(t *testing.T) {
 	why := errors.New("the client is gone")
 	go func() {
 		for len(r.List()) == 0 {
-			time.Sleep(time.Millisecond)
+			runtime.Gosched()
 		}
 		if i := r.List()[0]; i.State != StateStarting {
 			t.Errorf("%+v", i)
@@ -381,7 +378,7 @@ func TestAgentIsKilledWhileItStarts(t *testing.T) {
 	r, _ := open(t, Options{})
 	go func() {
 		for len(r.List()) == 0 {
-			time.Sleep(time.Millisecond)
+			runtime.Gosched()
 		}
 		if s, err := r.Find(r.List()[0].ID); err == nil {
 			_ = s.Kill(context.Background())
