@@ -45,6 +45,7 @@ var imports = map[string][]string{
 	"runtime/config":       {},
 	"runtime/conversation": {"runtime/thread"},
 	"runtime/heartbeat":    {},
+	"runtime/session":      {"acp", "host/process"},
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/answerschema": {},

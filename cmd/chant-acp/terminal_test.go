@@ -1,9 +1,11 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,36 +15,45 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminal is a process on a terminal of its own.
+// terminal is a process on a terminal. The leader of its session is a shell, as
+// where people type, and stays when the process is gone: the kernel drops what was
+// printed just before the end of a leader.
 type terminal struct {
 	t      *testing.T
-	cmd    *exec.Cmd
 	master *os.File
 	done   chan struct{} // closed when nothing more is printed
+	code   int           // the exit code; -1 where none was seen
 
 	mu    sync.Mutex
 	text  string
 	moved chan struct{} // closed and replaced when text has grown
 }
 
+const leader = `trap : INT; "$@"; printf '\001%d\001' $?; exec sleep 999`
+
+// ending is what the leader prints of the exit code.
+var ending = regexp.MustCompile("\x01(\\d+)\x01$")
+
 func onPTY(t *testing.T, c *exec.Cmd) *terminal {
 	t.Helper()
-	master, err := pty.Start(c)
+	sh := exec.Command("/bin/sh", append([]string{"-c", leader, "sh"}, c.Args...)...)
+	sh.Args[4], sh.Env, sh.Dir = c.Path, c.Env, c.Dir
+	master, err := pty.Start(sh)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, cmd: c, master: master, done: make(chan struct{}), moved: make(chan struct{})}
-	go x.read() // ends with the process, which the clean-up ends
+	x := &terminal{t: t, master: master, done: make(chan struct{}), code: -1, moved: make(chan struct{})}
+	go x.read() // ends with the leader, at the latest
 	t.Cleanup(func() {
-		_ = c.Process.Kill() // most often it is gone by now
-		_ = c.Wait()
+		_ = sh.Process.Kill() // which hangs up
+		_ = sh.Wait()
 		<-x.done
 		master.Close()
 	})
 	return x
 }
 
-// read collects until every process has closed the terminal.
+// read collects until the process has ended.
 func (x *terminal) read() {
 	defer close(x.done)
 	buf := make([]byte, 4096)
@@ -50,10 +61,15 @@ func (x *terminal) read() {
 		n, err := x.master.Read(buf)
 		x.mu.Lock()
 		x.text += strings.ReplaceAll(string(buf[:n]), "\r\n", "\n")
+		if m := ending.FindStringSubmatch(x.text); m != nil {
+			x.text = strings.TrimSuffix(x.text, m[0])
+			x.code, _ = strconv.Atoi(m[1]) // digits
+			err = io.EOF
+		}
 		close(x.moved)
 		x.moved = make(chan struct{})
 		x.mu.Unlock()
-		if err != nil { // EIO at the end
+		if err != nil {
 			return
 		}
 	}
@@ -103,9 +119,8 @@ func (x *terminal) exit(code int) string {
 		text, _ := x.look()
 		x.t.Fatalf("it is still there; the terminal shows:\n%s", text)
 	}
-	_ = x.cmd.Wait() // how it ended is looked at
 	text, _ := x.look()
-	if got := x.cmd.ProcessState.ExitCode(); got != code {
+	if got := x.code; got != code {
 		x.t.Errorf("the exit code is %d, want %d; the terminal shows:\n%s", got, code, text)
 	}
 	return text

@@ -29,14 +29,10 @@ func (f *Flags) Configure() error {
 	case errors.Is(err, config.ErrNoHome):
 		err = nil // and no file
 	}
-<<<<<<< HEAD:cmd/chant-acp/internal/serve/configured.go
-	settings, noProfile := d.Settings(f.Profile, os.Getenv)
-=======
-	if err == nil && f.profile == "" && d.Silent(os.Environ()) {
+	if err == nil && f.Profile == "" && d.Silent(os.Environ()) {
 		return nil // the flags' own defaults are those of the configuration
 	}
-	settings, noProfile := d.Settings(f.profile, os.Getenv)
->>>>>>> cfg:cmd/chant-acp/configured.go
+	settings, noProfile := d.Settings(f.Profile, os.Getenv)
 	if err == nil && noProfile != nil {
 		return console.Exit(console.Usage, noProfile)
 	}
