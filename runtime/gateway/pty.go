@@ -21,8 +21,10 @@ import (
 const (
 	// maxFrame is the longest frame from a client, in bytes.
 	maxFrame = 1 << 20
-	// pingEvery is how often a client is asked whether it is there: one that went
-	// away without a word would hold the terminal at its size.
+	// pingTime is how long a client may take to answer that it is there, and
+	// pingEvery how often it is asked: one that went away without a word would hold
+	// the terminal at its size.
+	pingTime  = 10 * time.Second
 	pingEvery = 30 * time.Second
 	// closeTime is how long a goodbye may take.
 	closeTime = time.Second
@@ -204,7 +206,7 @@ func (p *ptyClient) askAlive(ctx context.Context, end context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		}
-		limited, cancel := context.WithTimeout(ctx, writeTime)
+		limited, cancel := context.WithTimeout(ctx, pingTime)
 		err := p.conn.Ping(limited)
 		cancel()
 		if err != nil {
