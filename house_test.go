@@ -33,6 +33,7 @@ var imports = map[string][]string{
 	"host/project": {"command", "host", "host/process"},
 
 	"runtime/conversation": {"runtime/thread"},
+	"runtime/session":      {"acp", "host/process"},
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/stateroot": {},

@@ -59,13 +59,25 @@ func (p *Process) supervise(start uint64, ended <-chan struct{}) {
 	if !s.lost {
 		keep.forget(p.PID())
 	}
-	p.out.finish()
-	s.exit.HeldOutput = p.out.held && !s.lost
-	if s.exit.Err == nil {
-		s.exit.Err = p.out.err
+	if p.in != nil && !p.in.tty {
+		_ = p.in.Close() // somebody may wait in a Write, and read on only after it; again, where that was done
+	}
+	for _, o := range p.outputs() {
+		o.finish()
+		s.exit.HeldOutput = s.exit.HeldOutput || o.held && !s.lost
+		if s.exit.Err == nil {
+			s.exit.Err = o.err
+		}
 	}
 	p.exit = s.exit
 	close(p.done)
+}
+
+func (p *Process) outputs() []*output {
+	if p.errs == nil {
+		return []*output{p.out}
+	}
+	return []*output{p.out, p.errs}
 }
 
 // stopped returns a timer that is not set.
@@ -76,7 +88,7 @@ func stopped() *time.Timer {
 }
 
 func (s *supervisor) run() {
-	broken := (<-chan struct{})(s.p.out.broken)
+	broken := (<-chan struct{})(s.p.broken)
 	for !s.finished {
 		select {
 		case <-s.ended:
@@ -275,10 +287,12 @@ func (s *supervisor) signal(sigs ...unix.Signal) {
 // hand leaves the group to the guard for the rest of its grace, and its output too: a program that writes to a pipe without a reader is
 // ended by SIGPIPE.
 func (s *supervisor) hand(owed time.Duration) {
-	if err := keep.hand(s.p.PID(), owed, s.p.out.file); err != nil {
-		s.exit.Err = fmt.Errorf("%s (process %d) was to finish under the guard: %w", s.p.spec.Path, s.p.PID(), err)
-		s.kill()
-		return
+	for _, o := range s.p.outputs() {
+		if err := keep.hand(s.p.PID(), owed, o.file); err != nil {
+			s.exit.Err = fmt.Errorf("%s (process %d) was to finish under the guard: %w", s.p.spec.Path, s.p.PID(), err)
+			s.kill()
+			return
+		}
 	}
 	s.exit.Handed = true
 	s.abandon()

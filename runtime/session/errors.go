@@ -24,7 +24,8 @@ var (
 	// ErrInputFull: the program does not read its input, and as much as is kept for it waits already.
 	ErrInputFull = errors.New("the program does not read its input, and no more is kept for it; try again when it does")
 	// ErrShutdown: the registry is shutting down, or has.
-	ErrShutdown = errors.New("the sessions are being shut down; nothing new is started")
+	errWatchClosed = errors.New("the watch was closed")
+	ErrShutdown    = errors.New("the sessions are being shut down; nothing new is started")
 )
 
 // AmbiguousError says that a name is of several sessions.
