@@ -32,15 +32,18 @@ var imports = map[string][]string{
 	"host/process": {},
 	"host/project": {"command", "host", "host/process"},
 
+	"runtime/config":       {},
 	"runtime/conversation": {"runtime/thread"},
 	"runtime/session":      {"acp", "host/process"},
 	"runtime/thread":       {"acp", "acp/agent"},
 
-	"internal/stateroot": {},
-	"internal/stdio":     {},
-	"internal/termtext":  {},
+	"internal/atomicfile": {},
+	"internal/near":       {},
+	"internal/stateroot":  {},
+	"internal/stdio":      {},
+	"internal/termtext":   {},
 
-	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
+	"cmd/chant-acp":                {"acp", "acp/agent", "command", "host", "host/project", "runtime/config", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/setup"},
 	"cmd/chant-acp/internal/setup": {},
 }
 

@@ -27,6 +27,14 @@ var printing = map[string][][]string{
 	"chant-acp sessions list":   {nil, {"--json"}},
 	"chant-acp sessions show":   {{"ID"}, {"--json", "ID"}},
 	"chant-acp sessions export": {{"ID"}, {"--output", "/dev/full", "ID"}},
+	"chant-acp config":          {nil},
+	"chant-acp config path":     {nil},
+	"chant-acp config list":     {nil, {"--json"}},
+	"chant-acp config get":      {{"log.max"}, {"--profile", "p", "agent"}},
+	"chant-acp config set":      {{"--help"}},
+	"chant-acp config unset":    {{"--help"}},
+	"chant-acp config edit":     {{"--help"}, nil},
+	"chant-acp schema":          {{"config"}, {"manifest"}},
 	// These two remove what they name, and so come last.
 	"chant-acp sessions prune":  {{"--older-than", "1ns", "--dry-run"}, {"--older-than", "1ns"}},
 	"chant-acp sessions delete": {{"ID"}},
@@ -89,9 +97,13 @@ func TestLostOutput(t *testing.T) {
 	for why, out := range unwritable(t) {
 		t.Run(why, func(t *testing.T) {
 			s, dir, _ := keptSession(t)
+			t.Setenv("EDITOR", "true")
+			t.Setenv("VISUAL", "")
+			s.configure(`{"log": {"max": 5}, "profiles": {"p": {"agent": {}}}}`)
 			for _, path := range paths {
 				if strings.HasSuffix(path, "delete") { // prune has removed it
 					s, dir, _ = keptSession(t)
+					s.configure(`{}`)
 				}
 				for _, args := range printing[path] {
 					args = append(strings.Fields(path)[1:], args...)

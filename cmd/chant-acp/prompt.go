@@ -63,6 +63,9 @@ func prompt(std streams, f *promptFlags, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := f.configure(); err != nil {
+		return err
+	}
 	cwd, err := filepath.Abs(f.cwd)
 	if err != nil {
 		return &exitError{exitFailed, err}

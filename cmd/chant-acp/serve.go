@@ -32,7 +32,11 @@ type agentFlags struct {
 	output, confirm, refusal string
 	exitIdle                 time.Duration
 	logFile, logLevel        string
+	profile                  string
 	noStore                  bool // of serve alone
+
+	given func(flag string) bool // whether the command line has it; nil: none
+	configured
 }
 
 // defaultFlags are the flags of an agent that was given none.
@@ -43,6 +47,8 @@ func defaultFlags() agentFlags {
 func (f *agentFlags) register(c *cobra.Command) {
 	*f = defaultFlags()
 	fs := c.Flags()
+	f.given = fs.Changed
+	fs.StringVar(&f.profile, "profile", "", "the profile of the configuration that counts")
 	fs.StringVar(&f.output, "output", f.output, "how much output is shown: auto, full, plain or quiet")
 	fs.StringVar(&f.confirm, "confirm", f.confirm, "how commands with 'confirm: ask' are asked for: auto, ask (through the client) or retype (a line to type)")
 	fs.StringVar(&f.refusal, "refusal", f.refusal, "the stop reason of a refused prompt: auto, refusal or end_turn")
@@ -101,14 +107,17 @@ func (f *agentFlags) agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 		Version:  version(),
 		Log:      log,
 		Store:    store,
+		Notice:   f.notice,
 		ExitIdle: f.exitIdle,
 		Output:   f.output,
 		Confirm:  f.confirm,
 		Refusal:  f.refusal,
-		Open:     func(cwd string) host.Host { return project.New(cwd, project.Options{Env: env, LogDir: logs}) },
+		Open: func(cwd string) host.Host {
+			return project.New(cwd, project.Options{Env: env, LogDir: logs, LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command})
+		},
 	}
 	if store != nil {
-		c := newConversations(log)
+		c := newConversations(log, f.settings.Conversations.Dir)
 		o.TurnEnded, o.TurnsWanted = c.turnEnded, c.wanted
 	}
 	return agent.New(o)
@@ -127,7 +136,9 @@ SIGTERM, SIGHUP or SIGINT. What still runs is ended first. On a terminal it only
 says how to use it.
 
 Sessions are kept, so that a client can open them again later: see
-"chant-acp sessions". With --no-store they end with the process.`,
+"chant-acp sessions". With --no-store they end with the process.
+
+What flags do not say, the configuration does: see "chant-acp config".`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return serve(std, &f) },
 	}
@@ -145,6 +156,9 @@ Everything else:           chant-acp --help`
 
 func serve(std streams, f *agentFlags) error {
 	if err := f.check(); err != nil {
+		return err
+	}
+	if err := f.configure(); err != nil {
 		return err
 	}
 	if isTerminal(std.in) {
