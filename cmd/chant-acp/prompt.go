@@ -79,7 +79,7 @@ func prompt(std streams, f *promptFlags, args []string) error {
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.agent(log, nil).Serve(ctx, there) }) // its end is ours
+	serving.Go(func() { _ = f.agent(log, nil).ServeAs(ctx, there, originOf(os.Getenv)) }) // its end is ours
 	defer serving.Wait()
 	defer leave()
 

@@ -87,7 +87,7 @@ To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it w
 		RunE:          serve.RunE,
 	}
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, newPrompt(std), newCheck(std), newSessions(std), newConfig(std), newSchema(std), newSetup(std), newVersion(std))
+	root.AddCommand(serve, newPrompt(std), newCheck(std), newSessions(std), newConfig(std), newGateway(std), newSchema(std), newSetup(std), newVersion(std))
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)

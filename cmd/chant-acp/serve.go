@@ -101,7 +101,11 @@ func (keepOpen) Close() error { return nil }
 
 // agent makes the agent of this process. store nil: sessions end with it.
 func (f *agentFlags) agent(log zerolog.Logger, store agent.Store) *agent.Agent {
-	env := os.Environ()
+	return f.agentIn(os.Environ(), log, store)
+}
+
+// agentIn is agent whose programs have another environment.
+func (f *agentFlags) agentIn(env []string, log zerolog.Logger, store agent.Store) *agent.Agent {
 	logs := filepath.Join(stateroot.Dir(os.Getenv), "logs")
 	o := agent.Options{
 		Version:  version(),
@@ -202,7 +206,7 @@ func serve(std streams, f *agentFlags) error {
 		defer closeStore(kept, log)
 		store = kept
 	}
-	err = f.agent(log, store).Serve(ctx, acp.NewTransport(reader, writer))
+	err = f.agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), originOf(os.Getenv))
 	if unreadable(err) {
 		return unreadableInput(err)
 	}

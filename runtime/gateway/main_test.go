@@ -16,10 +16,61 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// agentVariable makes the test binary an agent, the one that all this is about.
+const agentVariable = "GATEWAY_TEST_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(agentVariable) != "" {
+		serveAgent()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func serveAgent() {
+	origin := agent.OriginClient
+	if os.Getenv(OriginVariable) == "mcp" {
+		origin = agent.OriginMCP
+	}
+	a := agent.New(agent.Options{Version: "test", Confirm: "ask", Open: func(cwd string) host.Host {
+		return project.New(cwd, project.Options{Env: os.Environ(), LogDir: os.Getenv(agentVariable)})
+	}})
+	if err := a.ServeAs(context.Background(), acp.NewTransport(os.Stdin, os.Stdout), origin); err != nil {
+		os.Exit(1)
+	}
+}
+
+// manifest is the allow-list of the workspaces of tests.
+const manifest = `version: 1
+commands:
+  hello: {summary: Say hello, exec: [echo, hello], effect: read}
+  fail: {summary: Fail, exec: ["false"], effect: read}
+  wait: {summary: Wait until cancelled, exec: [sleep, "1000"], effect: read}
+  deploy: {summary: Deploy, exec: [echo, deployed], effect: write, confirm: ask}
+`
+
+// withAgent gives a gateway a manifest and the adapter "chant-acp".
+func withAgent(t *testing.T, o *Options) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(o.Workspace, "chant-acp.yaml"), manifest, 0o600)
+	own := Adapter{Slug: "chant-acp", Command: []string{self}, Env: []string{agentVariable + "=" + t.TempDir()}, MCP: true}
+	foreign := own
+	foreign.Slug, foreign.MCP = "foreign", false
+	silent := Adapter{Slug: "silent", Command: []string{"true"}}
+	missing := Adapter{Slug: "missing", Command: []string{"no-such-program-anywhere"}}
+	o.Adapters = func() ([]Adapter, error) { return []Adapter{own, foreign, silent, missing}, nil }
+}
 
 // patience is how long a test waits for what has to happen.
 const patience = 60 * time.Second
