@@ -186,7 +186,7 @@ func BenchmarkListSessions(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true, ReadBufferSize: 64 << 10}}
 	defer client.CloseIdleConnections()
 	b.SetParallelism(8)
 	b.ResetTimer()
