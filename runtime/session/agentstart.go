@@ -72,7 +72,7 @@ func (s *Session) startAgent(ctx context.Context, spec process.Spec) (*process.P
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.stdin = p.Input()
-	a.stdout = &agentOutput{Transport: acp.NewTransport(read, a.stdin), starting: true}
+	a.stdout = &agentOutput{Transport: acp.NewTransport(read, a.stdin), pipe: read, starting: true}
 	s.agent = a
 	a.conn = acp.Connect(a.stdout, a, s.registry.opts.Log.With().Str("session", s.id).Logger())
 	a.work.Go(a.watch)
@@ -169,18 +169,27 @@ func (a *agentSide) failure(command []string, err error) error {
 // agentOutput is what an agent prints, without lines that can be no message: some greet on standard output.
 type agentOutput struct {
 	acp.Transport
+	pipe     *io.PipeReader
 	mu       sync.Mutex
 	starting bool
 	lines    int    // of noise
 	first    string // of them
 }
 
-// ReadLine returns the next line that may be a message.
+// ReadLine returns the next line that may be a message. It is not called any more when it has failed, and then what the agent prints must go on to be taken.
 func (o *agentOutput) ReadLine() ([]byte, error) {
+	line, err := o.nextLine()
+	if err != nil && !errors.Is(err, acp.ErrLineTooLong) {
+		_ = o.pipe.Close()
+	}
+	return line, err
+}
+
+func (o *agentOutput) nextLine() ([]byte, error) {
 	for {
 		line, err := o.Transport.ReadLine()
 		if err != nil {
-			return line, err
+			return nil, err
 		}
 		text := bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
 		if len(text) == 0 || text[0] == '{' {

@@ -366,5 +366,5 @@ func (r *reader) takeNow() ([]byte, error) {
 func (r *reader) close() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
-	r.feed.drop(r, errWatchClosed)
+	r.feed.drop(r, ErrWatchClosed)
 }

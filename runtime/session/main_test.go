@@ -188,9 +188,7 @@ func (a *testAgent) prompt(m message) {
 		return
 	case "ask":
 		a.text(a.ask("ask"))
-	case "ask and wait":
-		a.text(a.ask("ask"))
-	case "ask twice after a cancel":
+	case "twice": // and once more after the cancel
 		a.text(a.ask("first"))
 		a.text(a.ask("second"))
 		a.end(m, "cancelled")

@@ -32,6 +32,8 @@ const (
 	MaxName = 100
 	// KeptEnded is how many sessions that have ended stay listed; the oldest are forgotten for the next.
 	KeptEnded = 256
+	// shutdownLimit bounds a shutdown. All that is under the guard has ended by then; what was adopted may not have.
+	shutdownLimit = 4500 * time.Millisecond
 	// keptOutput is how many of them can still be read.
 	keptOutput = 32
 )
@@ -223,6 +225,9 @@ func (r *Registry) tidy() {
 // Shutdown ends all sessions, the agents first because they may use the others, and waits for them. It takes less than 5 s, or until ctx ends, and then names what
 // is left. Nothing can be started any more.
 func (r *Registry) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
+	defer cancel()
+	defer r.saver.close()
 	r.mu.Lock()
 	r.leaving = true
 	all := slices.Clone(r.sessions)
@@ -234,13 +239,11 @@ func (r *Registry) Shutdown(ctx context.Context) error {
 			n++
 		}
 		if err := leaveAll(ctx, all[:n]); err != nil {
-			r.saver.close()
 			return err
 		}
 		all = all[n:]
 	}
 	r.running.Wait()
-	r.saver.close()
 	return nil
 }
 

@@ -123,15 +123,29 @@ func (r *Registry) newSession(kind Kind, name string, argv []string, cwd string)
 	}
 }
 
-// childEnv adds entries to the environment of children. The size of the terminal that we may have been started on is not theirs.
+// childEnv adds entries to the environment of children; of several of a name the last one stays, because programs do not agree on which counts. The size of the terminal that
+// we may have been started on is not theirs.
 func childEnv(base, more []string) []string {
-	env := make([]string, 0, len(base)+len(more))
+	at := make(map[string]int)
+	var env []string
+	add := func(entry string) {
+		name, _, _ := strings.Cut(entry, "=")
+		i, known := at[name]
+		if !known {
+			i = len(env)
+			env = append(env, "")
+		}
+		at[name], env[i] = i, entry
+	}
 	for _, entry := range base {
 		if !strings.HasPrefix(entry, "COLUMNS=") && !strings.HasPrefix(entry, "LINES=") {
-			env = append(env, entry)
+			add(entry)
 		}
 	}
-	return append(env, more...)
+	for _, entry := range more {
+		add(entry)
+	}
+	return env
 }
 
 // start starts a program that is typed to.

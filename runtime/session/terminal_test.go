@@ -263,7 +263,7 @@ func TestTerminalLines(t *testing.T) {
 }
 
 func TestProcess(t *testing.T) {
-	r, _ := open(t, Options{Env: []string{"PATH=/usr/bin:/bin", "A=1", "COLUMNS=3"}})
+	r, _ := open(t, Options{Env: []string{"PATH=/usr/bin:/bin", "A=1", "COLUMNS=3", "B=1"}})
 	s, err := r.StartProcess(t.Context(), ProcessSpec{Argv: []string{"sh", "-c", "echo $A $B $COLUMNS; echo err >&2; cat; tty"}, Cwd: "/", Env: []string{"B=2"}})
 	if err != nil {
 		t.Fatal(err)
