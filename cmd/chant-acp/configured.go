@@ -28,6 +28,9 @@ func (f *agentFlags) configure() error {
 	case errors.Is(err, config.ErrNoHome):
 		err = nil // and no file
 	}
+	if err == nil && f.profile == "" && d.Silent(os.Environ()) {
+		return nil // the flags' own defaults are those of the configuration
+	}
 	settings, noProfile := d.Settings(f.profile, os.Getenv)
 	if err == nil && noProfile != nil {
 		return &exitError{exitUsage, noProfile}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,53 +23,68 @@ const MaxFile = 1 << 20
 // no regular file or larger than [MaxFile], or may have been written by somebody
 // else, as its contents decide what is run.
 func Load(path string) (*Document, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	// Without an os.File, whose first one of a process costs more than all the rest.
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
+	fd, err := unix.Open(path, flags, 0)
+	for errors.Is(err, unix.EINTR) { // some file systems let a signal in
+		fd, err = unix.Open(path, flags, 0)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Document{file: path}, nil
 	}
 	if err != nil {
-		return &Document{file: path}, fmt.Errorf("the configuration can't be read: %w", err)
+		return &Document{file: path}, unreadable(path, err)
 	}
-	defer f.Close()
-	return load(path, f)
-}
-
-func load(path string, f *os.File) (*Document, error) {
-	text, err := read(path, f)
+	text, err := read(path, fd)
+	_ = unix.Close(fd) // nothing was written
 	if err != nil {
 		return &Document{file: path}, err
 	}
 	return Parse(path, text)
 }
 
-func read(path string, f *os.File) ([]byte, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("the configuration can't be read: %w", err)
+func unreadable(path string, err error) error {
+	return fmt.Errorf("the configuration can't be read: %w", &fs.PathError{Op: "open", Path: path, Err: err})
+}
+
+// read reads an open file from its beginning.
+func read(path string, fd int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, unreadable(path, err)
 	}
-	if reason := distrust(st); reason != "" {
+	if reason := distrust(&st); reason != "" {
 		return nil, fmt.Errorf("the configuration %s is not used: %s", path, reason)
 	}
-	text := make([]byte, 0, st.Size()+1) // and not what io.ReadAll grows to
-	b := bytes.NewBuffer(text)
-	if _, err := b.ReadFrom(io.LimitReader(f, MaxFile+1)); err != nil {
-		return nil, fmt.Errorf("the configuration can't be read: %w", err)
+	text := make([]byte, min(st.Size, MaxFile)+1)
+	end := 0
+	for {
+		n, err := unix.Pread(fd, text[end:], int64(end))
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, unreadable(path, err)
+		case n == 0:
+			return text[:end], nil
+		}
+		if end += n; end > MaxFile {
+			return nil, fmt.Errorf("the configuration %s is not used: it is larger than %d bytes", path, MaxFile)
+		}
+		if end == len(text) {
+			text = append(text, make([]byte, end)...)
+		}
 	}
-	if b.Len() > MaxFile {
-		return nil, fmt.Errorf("the configuration %s is not used: it is larger than %d bytes", path, MaxFile)
-	}
-	return b.Bytes(), nil
 }
 
 // distrust says why a file must not decide what is run.
-func distrust(st fs.FileInfo) string {
-	sys, ok := st.Sys().(*syscall.Stat_t)
+func distrust(st *unix.Stat_t) string {
 	switch {
-	case !st.Mode().IsRegular():
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return "it is no regular file"
-	case ok && sys.Uid != 0 && int(sys.Uid) != os.Geteuid():
-		return fmt.Sprintf("it belongs to another user (uid %d); take it over with chown if it is meant to be yours", sys.Uid)
-	case st.Mode().Perm()&0o002 != 0:
+	case st.Uid != 0 && int(st.Uid) != os.Geteuid():
+		return fmt.Sprintf("it belongs to another user (uid %d); take it over with chown if it is meant to be yours", st.Uid)
+	case st.Mode&0o002 != 0:
 		return "everyone may write to it; run chmod o-w on it if it is meant to be used"
 	}
 	return ""
@@ -83,7 +97,7 @@ func distrust(st fs.FileInfo) string {
 // that is broken is left as it is (*SyntaxError), and change is not called.
 func Update(path string, change func(*Document) error) error {
 	return locked(path, func(path string, f *os.File) (changed bool, err error) {
-		text, err := read(path, f)
+		text, err := read(path, int(f.Fd()))
 		if err != nil {
 			return false, err
 		}
@@ -149,10 +163,7 @@ func replaced(path string, f *os.File, before []byte, d *Document) (changed bool
 	if d, err = d.versioned(); err != nil {
 		return false, err
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return false, fmt.Errorf("the configuration can't be read: %w", err)
-	}
-	now, err := read(path, f)
+	now, err := read(path, int(f.Fd()))
 	if err != nil {
 		return false, err
 	}

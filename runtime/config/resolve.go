@@ -64,6 +64,16 @@ func (d *Document) Settings(profile string, env func(string) string) (Settings, 
 	return s, err
 }
 
+// Silent says whether neither the file nor the environment, as os.Environ returns
+// it, says anything, so that the defaults count. It costs nothing to speak of, for
+// starts that have no configuration, which are most.
+func (d *Document) Silent(environ []string) bool {
+	return d.root == nil && !slices.ContainsFunc(environ, func(v string) bool {
+		name, ours := strings.CutPrefix(v, "CHANT_ACP_")
+		return ours && !strings.HasPrefix(name, "STATE=") && !strings.HasPrefix(name, "CONFIG=")
+	})
+}
+
 // Values are what counts for each key, in the table's order, and why something
 // does not. Profile and env are as in Settings.
 func (d *Document) Values(profile string, env func(string) string) (values []Value, problems []Problem, err error) {

@@ -306,3 +306,26 @@ func BenchmarkLoad(b *testing.B) {
 		})
 	}
 }
+
+func TestSilent(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		environ []string
+		want    bool
+	}{
+		{"", nil, true},
+		{" \n", []string{"HOME=/h", "CHANT_ENV=x", "CHANT_ACP_STATE=/s", "CHANT_ACP_CONFIG=/c"}, true},
+		{"{}", nil, false},
+		{"", []string{"CHANT_ACP_PROFILE=x"}, false},
+		{"", []string{"CHANT_ACP_AGENT_OUTPUT=full"}, false},
+	} {
+		if got := document(t, c.text).Silent(c.environ); got != c.want {
+			t.Errorf("%q with %q: %v", c.text, c.environ, got)
+		}
+	}
+	for _, k := range Keys() { // no key's variable is taken for another thing
+		if v := k.Variable(); v != "" && (&Document{}).Silent([]string{v + "=1"}) {
+			t.Errorf("%s is not heard", v)
+		}
+	}
+}
