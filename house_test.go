@@ -45,6 +45,7 @@ var imports = map[string][]string{
 	"runtime/config":       {},
 	"runtime/conversation": {"runtime/thread"},
 	"runtime/heartbeat":    {},
+	"runtime/gateway":      {"runtime/conversation", "runtime/session", "acp"},
 	"runtime/session":      {"acp", "host/process"},
 	"runtime/thread":       {"acp", "acp/agent"},
 
@@ -66,7 +67,7 @@ var imports = map[string][]string{
 
 	"cmd/chant-acp": {
 		"acp", "acp/agent", "command", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
-		"runtime/config", "runtime/conversation", "runtime/heartbeat", "runtime/thread",
+		"runtime/config", "runtime/conversation", "runtime/gateway", "runtime/heartbeat", "runtime/session", "runtime/thread",
 		"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
 	},
 	"cmd/chant-acp/internal/console": {},
@@ -90,6 +91,7 @@ var testImports = map[string][]string{
 	"host/project":       {"host/op/eval/engine"},
 
 	"runtime/conversation": {"acp", "acp/agent"},
+	"runtime/gateway":      {"acp/agent", "host", "host/project"},
 }
 
 // source is one package of the module, as its files say.

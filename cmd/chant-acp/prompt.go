@@ -87,7 +87,7 @@ func prompt(std console.Streams, f *promptFlags, args []string) error {
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.Agent(log, nil).ServeAs(ctx, there, serve.Origin()) }) // its end is ours
+	serving.Go(func() { _ = f.Agent(log, nil).ServeAs(ctx, there, serve.Origin(os.Getenv)) }) // its end is ours
 	defer serving.Wait()
 	defer leave()
 

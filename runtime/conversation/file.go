@@ -22,7 +22,8 @@ const (
 	ext = ".md"
 )
 
-var errBadID = errors.New("a conversation's id is made of letters, digits and _ . - and does not start with . or -")
+// ErrBadID says that no conversation can have an id.
+var ErrBadID = errors.New("a conversation's id is made of letters, digits and _ . - and does not start with . or -")
 
 // validID is ^[A-Za-z0-9_][A-Za-z0-9_.-]*$, short enough for a file name.
 func validID(id string) bool {
@@ -32,7 +33,7 @@ func validID(id string) bool {
 
 func path(dir, id string) (string, error) {
 	if !validID(id) {
-		return "", fmt.Errorf("conversation %q: %w", id, errBadID)
+		return "", fmt.Errorf("conversation %q: %w", id, ErrBadID)
 	}
 	return filepath.Join(dir, id+ext), nil
 }

@@ -104,7 +104,13 @@ func (keepOpen) Close() error { return nil }
 
 // Agent makes the agent of this process. store nil: sessions end with it.
 func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
-	env := os.Environ()
+	return f.AgentIn(os.Environ(), log, store)
+}
+
+// AgentIn is Agent whose programs have another environment. That a person is
+// behind an agent says nothing of its programs.
+func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *agent.Agent {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return v == OriginVariable+"=client" })
 	state := stateroot.Dir(os.Getenv)
 	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache(), LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command}
 	o := agent.Options{
@@ -126,12 +132,25 @@ func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 	return agent.New(o)
 }
 
-// Origin says who is behind the prompts of this process. A program that an agent
-// runs finds the agent's token in its environment, and passes it on to what it
-// starts: no person is behind what such a program types.
-func Origin() agent.Origin {
-	if os.Getenv(process.TokenVar) != "" {
-		return agent.OriginProgram
+// OriginVariable says, in the environment of an agent, who is behind its turns:
+// "client" a person, whom only whoever spawns it speaks for, "mcp" or "heartbeat".
+const OriginVariable = "CHANT_ACP_ORIGIN"
+
+// Origin says who is behind the turns of an agent with this environment. A program
+// that an agent runs finds the agent's token in its environment, and passes it on
+// to what it starts: no person is behind what such a program types. What is not
+// known is no person.
+func Origin(getenv func(string) string) agent.Origin {
+	switch getenv(OriginVariable) {
+	case "":
+		if getenv(process.TokenVar) != "" {
+			return agent.OriginProgram
+		}
+		return agent.OriginClient
+	case "client":
+		return agent.OriginClient
+	case "heartbeat":
+		return agent.OriginHeartbeat
 	}
-	return agent.OriginClient
+	return agent.OriginMCP
 }

@@ -78,7 +78,7 @@ func Run(std console.Streams, f *Flags) error {
 		defer closeStore(kept, log)
 		store = kept
 	}
-	err = f.Agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), Origin())
+	err = f.Agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), Origin(os.Getenv))
 	if unreadable(err) {
 		return unreadableInput(err)
 	}

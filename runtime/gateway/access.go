@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// newToken returns 32 random bytes as text.
+func newToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails, it says
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// access is who may ask for what.
+type access struct {
+	token     [sha256.Size]byte // its digest: digests of all lengths compare alike
+	loopback  bool              // the gateway listens on a loopback address only
+	openReads bool
+	hosts     []string // names of the machine, in lower case, beside addresses
+	origins   []string // trusted ones, as browsers write them
+	strict    bool     // only those
+}
+
+// need is what a route asks of a request.
+type need int
+
+const (
+	// needToken is for all that changes something, or shows what was said.
+	needToken need = iota
+	// needNothing is open on loopback: it shows what there is, and no content.
+	needNothing
+	// needRead is open on loopback too where reads were opened.
+	needRead
+)
+
+// authorize says whether a request may use a route.
+func (a *access) authorize(r *http.Request, n need) *Problem {
+	if a.loopback && (n == needNothing || n == needRead && a.openReads) {
+		return nil
+	}
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if given == "" || !strings.EqualFold(scheme, "Bearer") {
+		return unauthorized.problem("send Authorization: Bearer TOKEN; the token of a running gateway is in .chant-acp/%s of its workspace", runtimeName)
+	}
+	digest := sha256.Sum256([]byte(strings.TrimSpace(given)))
+	if subtle.ConstantTimeCompare(digest[:], a.token[:]) != 1 {
+		return unauthorized.problem("the token is not this gateway's: each start makes a new one; read .chant-acp/%s of its workspace again", runtimeName)
+	}
+	return nil
+}
+
+// checkHost refuses names that are not the gateway's: a page whose name was made
+// to resolve to this machine (DNS rebinding) still sends that name.
+func (a *access) checkHost(r *http.Request) *Problem {
+	name := hostName(r.Host)
+	if ip, err := netip.ParseAddr(name); err == nil {
+		// An address can't be made to resolve to another. On loopback the others
+		// are not the gateway's.
+		if !a.loopback || ip.Unmap().IsLoopback() {
+			return nil
+		}
+	} else if name == "localhost" || slices.Contains(a.hosts, name) {
+		return nil
+	}
+	return foreignHost.problem("the gateway does not listen as this Host; ask for it by the address in .chant-acp/%s of its workspace", runtimeName)
+}
+
+// hostName is the host of a Host header without its port, in lower case.
+func hostName(hostport string) string {
+	name := hostport
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		name = host
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	return strings.ToLower(name)
+}
+
+// checkOrigin refuses what a page of another origin asks for. Browsers say so in
+// Origin, and in Sec-Fetch-Site where they leave Origin out; other clients send
+// neither.
+func (a *access) checkOrigin(r *http.Request) *Problem {
+	values := r.Header["Origin"]
+	if len(values) > 1 || len(values) == 1 && !a.trusts(values[0]) {
+		return foreignOrigin.problem("this page's origin is not one that the gateway trusts; daemon.allowedOrigins may list it")
+	}
+	if len(values) == 1 {
+		return nil
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return nil
+	case "same-site":
+		if !a.strict {
+			return nil // a page of another port on the same host, most likely this one
+		}
+	}
+	return foreignOrigin.problem("a page of another origin asked for this")
+}
+
+// trusts says whether pages of an origin may use the gateway.
+func (a *access) trusts(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin {
+		return false
+	}
+	if slices.Contains(a.origins, strings.ToLower(origin)) {
+		return true
+	}
+	if a.strict {
+		return false
+	}
+	name := hostName(u.Host)
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// allowOrigin lets a page of a trusted origin read the answer.
+func (a *access) allowOrigin(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Vary"] = []string{"Origin"}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		w.Header().Set("Access-Control-Allow-Origin", origin)
+		w.Header().Set("Access-Control-Expose-Headers", "Location, Mcp-Session-Id")
+	}
+}
+
+// preflight answers what a browser asks before a request with a token.
+func preflight(w http.ResponseWriter, allow string) {
+	h := w.Header()
+	h.Set("Allow", allow)
+	h.Set("Access-Control-Allow-Methods", allow)
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name")
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// machineNames are the names by which a gateway beyond loopback is asked for.
+func machineNames(bind string) []string {
+	names := []string{hostName(bind)}
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, strings.ToLower(name))
+	}
+	return names
+}

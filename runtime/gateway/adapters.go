@@ -1,0 +1,168 @@
+package gateway
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Adapter is an ACP agent that can be started.
+type Adapter struct {
+	Slug        string
+	Command     []string // the program and its arguments, never empty
+	Env         []string // "NAME=value", on top of the registry's
+	Description string
+	// MCP lets MCP clients start it. What it runs does not pass the allow-list,
+	// unless it is chant-acp.
+	MCP bool
+}
+
+// adapterList is what the configuration said last that could be used.
+type adapterList struct {
+	mu       sync.Mutex
+	known    []Adapter
+	broken   string
+	versions map[string]versionOf // by path
+}
+
+type versionOf struct {
+	modified time.Time
+	text     string
+}
+
+// currentAdapters asks for the adapters. Where that fails, what was known counts on,
+// and broken says why.
+func (g *Gateway) currentAdapters() (list []Adapter, broken string) {
+	if g.o.Adapters == nil {
+		return nil, ""
+	}
+	now, err := g.o.Adapters()
+	l := &g.adapters
+	l.mu.Lock()
+	was := l.broken
+	if err != nil {
+		l.broken = err.Error()
+	} else {
+		l.known, l.broken = now, ""
+	}
+	list, broken = l.known, l.broken
+	l.mu.Unlock()
+	if broken != "" && broken != was {
+		g.o.Log.Warn().Str("why", broken).Msg("the configuration can't be read; what it said before counts on")
+		g.Publish("config.broken", map[string]string{"detail": broken})
+	}
+	return list, broken
+}
+
+// adapter finds an adapter by its slug.
+func (g *Gateway) adapter(slug string) (Adapter, error) {
+	list, broken := g.currentAdapters()
+	for _, a := range list {
+		if a.Slug == slug {
+			return a, nil
+		}
+	}
+	p := fieldProblem("adapter", "names none: %q; GET /adapters lists them", cut(slug, 100))
+	if broken != "" {
+		p.Detail += "; the configuration can't be read: " + broken
+	}
+	return Adapter{}, p
+}
+
+type adapterEntry struct {
+	Slug        string `json:"slug"`
+	Description string `json:"description,omitempty"`
+	Program     string `json:"program"`
+	Installed   bool   `json:"installed"`
+	Path        string `json:"path,omitempty"`
+	Version     string `json:"version,omitempty"`
+	MCP         bool   `json:"mcp"`
+}
+
+// listAdapters serves GET /adapters. It runs none of them.
+func (g *Gateway) listAdapters(w http.ResponseWriter, _ *http.Request) error {
+	list, broken := g.currentAdapters()
+	entries := make([]adapterEntry, len(list))
+	for i, a := range list {
+		e := adapterEntry{Slug: a.Slug, Description: a.Description, Program: a.Command[0], MCP: a.MCP}
+		if path, err := exec.LookPath(a.Command[0]); err == nil {
+			e.Installed, e.Path, e.Version = true, path, g.adapters.version(path)
+		}
+		entries[i] = e
+	}
+	answer := map[string]any{"adapters": entries}
+	if broken != "" {
+		answer["warning"] = "the configuration can't be read, and what it said before counts on: " + broken
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+// version is programVersion, asked once for each state of the file.
+func (l *adapterList) version(path string) string {
+	st, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	l.mu.Lock()
+	v, ok := l.versions[path]
+	l.mu.Unlock()
+	if ok && v.modified.Equal(st.ModTime()) {
+		return v.text
+	}
+	v = versionOf{st.ModTime(), programVersion(path)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.versions == nil {
+		l.versions = make(map[string]versionOf)
+	}
+	l.versions[path] = v
+	return v.text
+}
+
+// programVersion looks a program's version up without running it: in what Go
+// writes into its programs, else in the package.json that a script belongs to.
+// "" where neither says.
+func programVersion(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	if info, err := buildinfo.ReadFile(real); err == nil {
+		if info.Main.Version == "(devel)" {
+			return ""
+		}
+		return info.Main.Version
+	}
+	const levels = 4 // node_modules/@scope/name/dist/bin.js
+	for dir, n := filepath.Dir(real), 0; n < levels; dir, n = filepath.Dir(dir), n+1 {
+		if v, found := packageVersion(filepath.Join(dir, "package.json")); found {
+			return v
+		}
+	}
+	return ""
+}
+
+// packageVersion reads the version of a package.json; found says that there is
+// one.
+func packageVersion(file string) (version string, found bool) {
+	const most = 1 << 20
+	f, err := os.Open(file)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, most))
+	var p struct {
+		Version string `json:"version"`
+	}
+	if err != nil || json.Unmarshal(raw, &p) != nil {
+		return "", true
+	}
+	return cut(p.Version, 100), true
+}

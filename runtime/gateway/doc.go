@@ -1,0 +1,13 @@
+// Package gateway serves what runs in a workspace over HTTP on this machine:
+// sessions of agents and terminals, what happens to them as server-sent events,
+// conversations, runs and their gates, and the allow-list as tools of the Model
+// Context Protocol.
+//
+// A browser page must not get at any of it. A gateway listens on loopback unless
+// told otherwise, takes only names that are its own (Host) and pages that are
+// trusted (Origin), and wants a bearer token, new at each start, for all that
+// changes something or shows what was said. The token stands in a file that only
+// the user can read, .chant-acp/runtime.json of the workspace.
+//
+// Errors are problem documents of RFC 9457. docs/gateway.md shows every route.
+package gateway

@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/termtext"
+	"github.com/chant-acp/chant-acp/runtime/session"
+)
+
+type listCommandsIn struct {
+	Cwd string `json:"cwd,omitempty" jsonschema:"an absolute path in the workspace; the workspace if it is left out"`
+}
+
+type listCommandsOut struct {
+	Commands []Command `json:"commands"`
+}
+
+func (g *Gateway) mcpListCommands(ctx context.Context, in listCommandsIn) (listCommandsOut, error) {
+	cwd, err := g.within(in.Cwd)
+	if err != nil {
+		return listCommandsOut{}, err
+	}
+	list, err := g.o.Commands.List(ctx, cwd)
+	if list == nil {
+		list = []Command{}
+	}
+	return listCommandsOut{list}, err
+}
+
+type runCommandIn struct {
+	Line string `json:"line" jsonschema:"the command and its arguments, such as: plan staging"`
+	Cwd  string `json:"cwd,omitempty" jsonschema:"an absolute path in the workspace; the workspace if it is left out"`
+}
+
+func (g *Gateway) mcpRunCommand(ctx context.Context, in runCommandIn) (Outcome, error) {
+	cwd, err := g.within(in.Cwd)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return g.o.Commands.Run(ctx, cwd, in.Line)
+}
+
+type listRunsOut struct {
+	Runs []Run `json:"runs"`
+}
+
+func (g *Gateway) mcpListRuns(ctx context.Context, _ none) (listRunsOut, error) {
+	list, err := g.runs(ctx)
+	return listRunsOut{list}, err
+}
+
+type mcpSession struct {
+	ID      string `json:"id"`
+	Name    string `json:"name,omitempty"`
+	Kind    string `json:"kind" jsonschema:"agent, terminal or process"`
+	State   string `json:"state" jsonschema:"starting, running or ended"`
+	Adapter string `json:"adapter,omitempty"`
+	Cwd     string `json:"cwd,omitempty"`
+	Turn    string `json:"turn,omitempty" jsonschema:"of an agent: idle, running or waiting (for a person)"`
+	MCP     bool   `json:"mcp" jsonschema:"the other tools may use it"`
+}
+
+func describe(i session.Info) mcpSession {
+	return mcpSession{i.ID, i.Name, string(i.Kind), string(i.State), i.Adapter, i.Cwd, i.Turn, i.MCP}
+}
+
+type listSessionsOut struct {
+	Sessions []mcpSession `json:"sessions"`
+}
+
+func (g *Gateway) mcpListSessions(context.Context, none) (listSessionsOut, error) {
+	out := listSessionsOut{[]mcpSession{}}
+	for _, i := range g.sessions.List() {
+		out.Sessions = append(out.Sessions, describe(i))
+	}
+	return out, nil
+}
+
+type startAgentIn struct {
+	Adapter string `json:"adapter" jsonschema:"which agent, such as chant-acp"`
+	Cwd     string `json:"cwd,omitempty" jsonschema:"an absolute path in the workspace; the workspace if it is left out"`
+	Name    string `json:"name,omitempty" jsonschema:"a name for the session"`
+}
+
+func (g *Gateway) mcpStartAgent(ctx context.Context, in startAgentIn) (mcpSession, error) {
+	a, err := g.adapter(in.Adapter)
+	if err != nil {
+		return mcpSession{}, err
+	}
+	if !a.MCP {
+		return mcpSession{}, fmt.Errorf("the adapter %s is not open to MCP; a person may open it with: chant-acp config set adapters.%s.mcp true", a.Slug, a.Slug)
+	}
+	cwd, err := g.within(in.Cwd)
+	if err != nil {
+		return mcpSession{}, err
+	}
+	env := append(append([]string(nil), a.Env...), OriginVariable+"=mcp")
+	s, err := g.sessions.StartAgent(ctx, session.AgentSpec{Adapter: a.Slug, Command: a.Command, Env: env, Cwd: cwd, Name: in.Name, MCP: true})
+	if err != nil {
+		return mcpSession{}, err
+	}
+	return describe(s.Info()), nil
+}
+
+type promptIn struct {
+	Session string `json:"session" jsonschema:"the id or name of a session"`
+	Prompt  string `json:"prompt"`
+}
+
+type promptOut struct {
+	StopReason string `json:"stopReason"`
+	Text       string `json:"text"`
+	Cut        bool   `json:"cut,omitempty" jsonschema:"the text was longer"`
+}
+
+func (g *Gateway) mcpPrompt(ctx context.Context, in promptIn) (promptOut, error) {
+	s, err := g.open(in.Session, session.KindAgent)
+	if err != nil {
+		return promptOut{}, err
+	}
+	turn, err := s.Prompt(ctx, in.Prompt, nil)
+	return promptOut{string(turn.StopReason), turn.Text, turn.Cut}, err
+}
+
+type readTerminalIn struct {
+	Session string `json:"session" jsonschema:"the id or name of a session"`
+	Bytes   int    `json:"bytes,omitempty" jsonschema:"how much of the end, at most 65536; 8192 if it is left out"`
+}
+
+type readTerminalOut struct {
+	Text  string `json:"text"`
+	State string `json:"state"`
+}
+
+func (g *Gateway) mcpReadTerminal(_ context.Context, in readTerminalIn) (readTerminalOut, error) {
+	const usual, most = 8 << 10, 64 << 10
+	s, err := g.open(in.Session, session.KindTerminal)
+	if err != nil {
+		return readTerminalOut{}, err
+	}
+	if in.Bytes < 0 || in.Bytes > most {
+		return readTerminalOut{}, fmt.Errorf("bytes must be from 1 to %d", most)
+	}
+	if in.Bytes == 0 {
+		in.Bytes = usual
+	}
+	return readTerminalOut{string(termtext.Clean(s.ReadTerminal(in.Bytes))), string(s.Info().State)}, nil
+}
+
+type writeTerminalIn struct {
+	Session string `json:"session" jsonschema:"the id or name of a session"`
+	Text    string `json:"text" jsonschema:"what is typed; a carriage return is the Enter key"`
+}
+
+func (g *Gateway) mcpWriteTerminal(ctx context.Context, in writeTerminalIn) (none, error) {
+	s, err := g.open(in.Session, session.KindTerminal)
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, s.WriteTerminal(ctx, []byte(in.Text))
+}
+
+// open finds a session that MCP may use.
+func (g *Gateway) open(idOrName string, kind session.Kind) (*session.Session, error) {
+	s, err := g.sessions.Find(idOrName)
+	if err != nil {
+		return nil, err
+	}
+	switch info := s.Info(); {
+	case info.Kind != kind:
+		return nil, fmt.Errorf("%s is not of the kind %s: %w", info.ID, kind, session.ErrWrongKind)
+	case !info.MCP && kind == session.KindAgent:
+		return nil, fmt.Errorf("the session %s belongs to a person: use one that start_agent_session started", info.ID)
+	case !info.MCP:
+		return nil, fmt.Errorf("the terminal %s is not open to MCP: whoever starts one opens it with \"mcp\": true", info.ID)
+	}
+	return s, nil
+}
+
+// within returns the real path of a folder in the workspace, "" being itself: a
+// tool must not choose an allow-list of its own elsewhere.
+func (g *Gateway) within(cwd string) (string, error) {
+	if cwd == "" {
+		return g.claim.workspace, nil
+	}
+	real, err := filepath.EvalSymlinks(cwd)
+	if err != nil || !filepath.IsAbs(cwd) {
+		return "", errors.New("cwd must be the absolute path of a folder in the workspace")
+	}
+	if real != g.claim.workspace && !strings.HasPrefix(real, strings.TrimSuffix(g.claim.workspace, "/")+string(os.PathSeparator)) {
+		return "", fmt.Errorf("cwd is outside the workspace %s", g.claim.workspace)
+	}
+	return real, nil
+}

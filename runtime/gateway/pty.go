@@ -1,0 +1,259 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/runtime/session"
+)
+
+const (
+	// maxFrame is the longest frame from a client, in bytes.
+	maxFrame = 1 << 20
+	// pingTime is how long a client may take to answer that it is there, and
+	// pingEvery how often it is asked: one that went away without a word would hold
+	// the terminal at its size.
+	pingTime  = 10 * time.Second
+	pingEvery = 30 * time.Second
+	// ptyWriteTime is how long one frame may take to be taken. It is longer than
+	// a watcher may take nothing, so that one that was dropped and then goes on is
+	// told why.
+	ptyWriteTime = 3 * session.StallLimit
+	// closeTime is how long a goodbye may take.
+	closeTime = time.Second
+)
+
+// pty serves WS /sessions/{id}/pty.
+func (g *Gateway) pty(w http.ResponseWriter, r *http.Request) error {
+	found, err := g.find(r)
+	if err != nil {
+		return err
+	}
+	cols, rows, err := sizeOf(r)
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		return upgrade.problem("this is for WebSockets (RFC 6455); GET .../stream shows the output as events")
+	}
+	watcher, err := found.Attach(cols, rows)
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	// The origin was checked before any route; the library's own check knows
+	// nothing of what is trusted.
+	caught := &caughtErrors{ResponseWriter: w}
+	conn, err := websocket.Accept(caught, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	if err != nil {
+		return caught.problem()
+	}
+	conn.SetReadLimit(maxFrame)
+	why := (&ptyClient{conn: conn, watcher: watcher}).run(g.life)
+	if errors.Is(why, session.ErrStalled) || errors.Is(why, errStalled) {
+		g.o.Log.Warn().Err(why).Str("session", found.Info().ID).Str("from", r.RemoteAddr).Msg("a slow watcher was closed")
+	}
+	return nil
+}
+
+// sizeOf reads ?cols=80&rows=24; without them the watcher has no size until it
+// sends one.
+func sizeOf(r *http.Request) (cols, rows int, err error) {
+	query := r.URL.Query()
+	if !query.Has("cols") && !query.Has("rows") {
+		return 0, 0, nil
+	}
+	cols, err = strconv.Atoi(query.Get("cols"))
+	if err == nil {
+		rows, err = strconv.Atoi(query.Get("rows"))
+	}
+	if err != nil || cols == 0 && rows == 0 {
+		return 0, 0, invalid.problem("cols and rows must both be numbers from 1 to %d", session.MaxSize)
+	}
+	return cols, rows, nil
+}
+
+// ptyClient is one client of one terminal.
+type ptyClient struct {
+	conn    *websocket.Conn
+	watcher *session.Watcher
+	stalled atomic.Bool // a frame was not taken in time
+}
+
+// frame is one message, of either side.
+type frame struct {
+	Kind string `json:"kind"`
+	Data string `json:"data"`
+	Cols int    `json:"cols"`
+	Rows int    `json:"rows"`
+}
+
+// badFrame is a message that can't be taken; the client is told and closed.
+type badFrame struct{ error }
+
+// run carries output and input until one side ends, and returns why: io.EOF when
+// the terminal has.
+func (p *ptyClient) run(life context.Context) error {
+	ctx, cancel := context.WithCancelCause(life)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	// A read whose context ends closes the connection, and the goodbye could not be
+	// said: the reader ends when the connection does.
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		cancel(p.input(ctx))
+	}()
+	all.Go(func() { cancel(p.output(ctx)) })
+	all.Go(func() { p.askAlive(ctx, cancel) })
+	<-ctx.Done()
+	why := context.Cause(ctx)
+	p.watcher.Close()
+	late := time.AfterFunc(closeTime, func() { _ = p.conn.CloseNow() }) // also where a frame is still being sent
+	defer late.Stop()
+	all.Wait()
+	if p.stalled.Load() {
+		why = errStalled // and not what the end of the connection was for others
+	}
+	if errors.Is(why, io.EOF) {
+		p.sendExit()
+	}
+	p.goodbye(why)
+	<-read
+	return why
+}
+
+// output sends what the terminal prints.
+func (p *ptyClient) output(ctx context.Context) error {
+	var text []byte
+	for {
+		data, err := p.watcher.Read(ctx)
+		if err != nil {
+			return err
+		}
+		text = append(text[:0], `{"kind":"data","data":`...)
+		text = acp.AppendString(text, string(data))
+		text = append(text, '}')
+		if err := p.send(text); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends a message.
+func (p *ptyClient) send(text []byte) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	late := time.AfterFunc(ptyWriteTime, func() {
+		p.stalled.Store(true)
+		cancel() // which closes the connection
+	})
+	defer late.Stop()
+	return p.conn.Write(ctx, websocket.MessageText, text)
+}
+
+// input takes what the client sends until it ends.
+func (p *ptyClient) input(ctx context.Context) error {
+	for {
+		kind, raw, err := p.conn.Read(context.Background())
+		if err != nil {
+			return err
+		}
+		var f frame
+		if kind != websocket.MessageText || json.Unmarshal(raw, &f) != nil {
+			return badFrame{errors.New("a frame must be a JSON object as text")}
+		}
+		if err := p.take(ctx, f); err != nil {
+			return err
+		}
+	}
+}
+
+// take does what a frame asks. What the terminal does not take is told, and
+// disturbs nothing else.
+func (p *ptyClient) take(ctx context.Context, f frame) error {
+	var err error
+	switch f.Kind {
+	case "input":
+		err = p.watcher.Write(ctx, []byte(f.Data))
+	case "resize":
+		err = p.watcher.Resize(f.Cols, f.Rows)
+	case "ping":
+		return p.send([]byte(`{"kind":"pong"}`))
+	case "pong":
+		return nil
+	default:
+		return badFrame{fmt.Errorf("a frame's kind must be input, resize, ping or pong, not %q", cut(f.Kind, 20))}
+	}
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	text := acp.AppendString([]byte(`{"kind":"error","detail":`), err.Error())
+	return p.send(append(text, '}'))
+}
+
+// askAlive ends the connection of a client that is gone.
+func (p *ptyClient) askAlive(ctx context.Context, end context.CancelCauseFunc) {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, pingTime)
+		err := p.conn.Ping(limited)
+		cancel()
+		if err != nil {
+			end(fmt.Errorf("the client does not answer: %w", err))
+			return
+		}
+	}
+}
+
+// sendExit tells how the terminal's program ended.
+func (p *ptyClient) sendExit() {
+	code, signal, ok := p.watcher.Exit()
+	end := struct {
+		Kind     string `json:"kind"`
+		ExitCode *int   `json:"exitCode"`
+		Signal   string `json:"signal,omitempty"`
+	}{Kind: "exit", Signal: signal}
+	if ok {
+		end.ExitCode = &code
+	}
+	text, _ := json.Marshal(end)
+	_ = p.send(text) // who is gone by now does not miss it
+}
+
+// goodbye closes the connection and says why, to a client that can take it.
+func (p *ptyClient) goodbye(why error) {
+	code, reason := websocket.StatusInternalError, "the connection ended"
+	var bad badFrame
+	switch {
+	case errors.Is(why, io.EOF):
+		code, reason = websocket.StatusNormalClosure, "the session ended"
+	case errors.Is(why, errStopping):
+		code, reason = websocket.StatusGoingAway, "the gateway stops"
+	case errors.Is(why, session.ErrStalled), errors.Is(why, errStalled):
+		code, reason = websocket.StatusPolicyViolation, "slow: took nothing for "+session.StallLimit.String()
+	case errors.As(why, &bad):
+		code, reason = websocket.StatusPolicyViolation, cut(bad.Error(), 120)
+	}
+	_ = p.conn.Close(code, reason)
+	_ = p.conn.CloseNow()
+}

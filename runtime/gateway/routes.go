@@ -1,0 +1,238 @@
+package gateway
+
+import (
+	"errors"
+	stdlog "log"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// handler answers a request, or returns what is wrong with it: a *Problem, or an
+// error that problemOf knows.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// route is one method of one pattern.
+type route struct {
+	method, pattern string
+	need            need
+	// long answers take as long as they take: streams, turns. They see to
+	// deadlines themselves.
+	long bool
+	do   handler
+}
+
+// table lists every route.
+func (g *Gateway) table() ([]route, error) {
+	mcp, err := g.mcpHandler()
+	if err != nil {
+		return nil, err
+	}
+	return []route{
+		{"GET", "/health", needNothing, false, g.health},
+		{"GET", "/events", needRead, true, g.events},
+		{"GET", "/conversations", needRead, false, g.listConversations},
+		{"GET", "/conversations/{id}", needRead, false, g.getConversation},
+		{"GET", "/adapters", needNothing, false, g.listAdapters},
+		{"GET", "/sessions", needNothing, false, g.listSessions},
+		{"POST", "/sessions/agent", needToken, true, g.startAgent},
+		{"POST", "/sessions/terminal", needToken, false, g.startTerminal},
+		{"GET", "/sessions/{id}", needNothing, false, g.getSession},
+		{"DELETE", "/sessions/{id}", needToken, false, g.deleteSession},
+		{"GET", "/sessions/{id}/pty", needToken, true, g.pty},
+		{"GET", "/sessions/{id}/stream", needRead, true, g.stream},
+		{"POST", "/sessions/{id}/kill", needToken, true, g.killSession},
+		{"POST", "/sessions/{id}/prompt", needToken, true, g.prompt},
+		{"POST", "/sessions/{id}/cancel", needToken, false, g.cancelTurn},
+		{"GET", "/sessions/{id}/requests", needToken, false, g.listRequests},
+		{"POST", "/sessions/{id}/requests/{request}", needToken, false, g.answerRequest},
+		{"GET", "/runs", needToken, false, g.listRuns},
+		{"POST", "/runs/{id}/gates/{gate}", needToken, false, g.resolveGate},
+		{"POST", "/mcp", needToken, true, mcp},
+	}, nil
+}
+
+// routes makes the handler of everything.
+func (g *Gateway) routes() (http.Handler, error) {
+	table, err := g.table()
+	if err != nil {
+		return nil, err
+	}
+	methods := make(map[string]map[string]route) // by pattern
+	for _, r := range table {
+		if methods[r.pattern] == nil {
+			methods[r.pattern] = make(map[string]route)
+		}
+		methods[r.pattern][r.method] = r
+	}
+	mux := http.NewServeMux()
+	for pattern, by := range methods {
+		mux.HandleFunc(pattern, g.dispatch(by))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, notFound.problem("there is nothing at this path; docs/gateway.md lists the routes"))
+	})
+	return g.logged(g.guarded(mux)), nil
+}
+
+// dispatch chooses among the methods of a pattern.
+func (g *Gateway) dispatch(by map[string]route) http.HandlerFunc {
+	if get, ok := by["GET"]; ok && !get.long {
+		by["HEAD"] = get
+	}
+	allow := strings.Join(append(slices.Sorted(maps.Keys(by)), "OPTIONS"), ", ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodOptions {
+			preflight(w, allow)
+			return
+		}
+		route, ok := by[r.Method]
+		if !ok {
+			w.Header().Set("Allow", allow)
+			writeProblem(w, wrongMethod.problem("%s takes %s here, not %s", "this path", allow, cut(r.Method, 20)).with("allow", allow))
+			return
+		}
+		if p := g.access.authorize(r, route.need); p != nil {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="chant-acp"`)
+			writeProblem(w, p)
+			return
+		}
+		if !route.long {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+		}
+		if err := route.do(w, r); err != nil {
+			writeProblem(w, g.problemOf(r, err))
+		}
+	}
+}
+
+// guarded does what comes before any route.
+func (g *Gateway) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["X-Content-Type-Options"] = []string{"nosniff"}
+		h["Cache-Control"] = []string{"no-store"}
+		if p := g.access.checkHost(r); p != nil {
+			writeProblem(w, p)
+			return
+		}
+		if p := g.access.checkOrigin(r); p != nil {
+			writeProblem(w, p)
+			return
+		}
+		g.access.allowOrigin(w, r)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// logged follows a request from its begin to its end: it is waited for at Stop,
+// told to the log of requests, and does not take the gateway down with it.
+func (g *Gateway) logged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.work.enter() {
+			w.Header().Set("Connection", "close")
+			writeProblem(w, unavailable.problem("the gateway stops"))
+			return
+		}
+		defer g.work.Done()
+		began := time.Now()
+		told := &recorder{ResponseWriter: w}
+		defer func() {
+			if v := recover(); v == http.ErrAbortHandler { // how handlers cut a connection
+				panic(v)
+			} else if v != nil {
+				g.o.Log.Error().Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a request failed")
+				if told.status == 0 {
+					writeProblem(told, internal.problem("the gateway failed; its log says more"))
+				}
+			}
+			g.logRequest(r, told, began)
+		}()
+		next.ServeHTTP(told, r)
+	})
+}
+
+// logRequest tells no token, no query and no body. A path that is no route's may
+// hold anything, and isn't told either.
+func (g *Gateway) logRequest(r *http.Request, told *recorder, began time.Time) {
+	e := g.o.Requests.Info()
+	if e == nil {
+		return
+	}
+	if r.Pattern != "" && r.Pattern != "/" {
+		e = e.Str("route", r.Pattern)
+	}
+	if id := r.PathValue("id"); id != "" && told.status < 400 {
+		e = e.Str("id", cut(id, 200))
+	}
+	e.Str("method", cut(r.Method, 20)).Int("status", told.status).Int64("bytes", told.bytes).
+		Dur("ms", time.Since(began)).Str("from", r.RemoteAddr).Msg("request")
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= 200 || status == http.StatusSwitchingProtocols {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// cut shortens what somebody else wrote for a log or a message.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// problemOf makes a problem of an error. What nobody foresaw goes to the log, and
+// not to the client.
+func (g *Gateway) problemOf(r *http.Request, err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	if p := sessionProblem(err); p != nil {
+		return p
+	}
+	if g.life.Err() != nil {
+		return unavailable.problem("the gateway stops")
+	}
+	g.o.Log.Error().Err(err).Str("route", r.Pattern).Msg("a request failed")
+	return internal.problem("the gateway failed; its log says more")
+}
+
+// serverLog passes on what net/http has to say.
+func serverLog(log zerolog.Logger) *stdlog.Logger {
+	return stdlog.New(logWriter{log}, "", 0)
+}
+
+type logWriter struct{ log zerolog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Warn().Str("said", strings.TrimSpace(string(p))).Msg("net/http")
+	return len(p), nil
+}

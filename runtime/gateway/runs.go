@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// Run is one run of an Op.
+type Run struct {
+	ID      string    `json:"id"`
+	Op      string    `json:"op"`
+	Status  string    `json:"status"` // running, waiting, completed, failed, cancelled or interrupted
+	Cwd     string    `json:"cwd,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Gates   []Gate    `json:"gates,omitempty"`
+}
+
+// Gate is a gate of a run.
+type Gate struct {
+	Name    string    `json:"name"`
+	Status  string    `json:"status"`           // waiting, approved, rejected or expired
+	Digest  string    `json:"digest,omitempty"` // short, of what it lets pass
+	Since   time.Time `json:"since,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+	By      string    `json:"by,omitempty"`
+	Decided time.Time `json:"decided,omitzero"`
+	Note    string    `json:"note,omitempty"`
+}
+
+// Decision is what a person says to a gate.
+type Decision struct {
+	Approve bool
+	By      string // how it reached us
+	Note    string
+}
+
+// What the errors of Runs mean.
+var (
+	ErrNoRun  = errors.New("there is no such run; GET /runs lists them")
+	ErrNoGate = errors.New("the run has no such gate; GET /runs lists its gates")
+	// ErrDecided is wrapped with who was first.
+	ErrDecided = errors.New("the gate was decided already")
+)
+
+// Runs are the runs of Ops: the same facts as the command line's.
+// Implementations are safe for concurrent use.
+type Runs interface {
+	List(ctx context.Context) ([]Run, error)
+	// Resolve decides a gate of a run; gate may be NAME@DIGEST. Errors: ErrNoRun,
+	// ErrNoGate, ErrDecided.
+	Resolve(ctx context.Context, run, gate string, d Decision) (Gate, error)
+}
+
+// errNoRuns is the answer where no Runs were given.
+func errNoRuns() *Problem {
+	return notHere.problem("this gateway has no runs of Ops to show: it was built without them")
+}
+
+// runs lists the runs.
+func (g *Gateway) runs(ctx context.Context) ([]Run, error) {
+	if g.o.Runs == nil {
+		return nil, errNoRuns()
+	}
+	list, err := g.o.Runs.List(ctx)
+	if err != nil {
+		return nil, conflict.problem("the runs can't be listed: %v", err)
+	}
+	if list == nil {
+		list = []Run{}
+	}
+	return list, nil
+}
+
+// listRuns serves GET /runs.
+func (g *Gateway) listRuns(w http.ResponseWriter, r *http.Request) error {
+	list, err := g.runs(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"runs": list})
+}
+
+// resolveGate serves POST /runs/{id}/gates/{gate}.
+func (g *Gateway) resolveGate(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Decision string `json:"decision"`
+		Note     string `json:"note"`
+	}
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	if body.Decision != "approve" && body.Decision != "reject" {
+		return fieldProblem("decision", `must be "approve" or "reject", not %q`, cut(body.Decision, 100))
+	}
+	if g.o.Runs == nil {
+		return errNoRuns()
+	}
+	d := Decision{Approve: body.Decision == "approve", By: "gateway", Note: body.Note}
+	gate, err := g.o.Runs.Resolve(r.Context(), r.PathValue("id"), r.PathValue("gate"), d)
+	switch {
+	case errors.Is(err, ErrNoRun), errors.Is(err, ErrNoGate):
+		return notFound.problem("%v", err)
+	case err != nil: // decided already, or not to be decided now
+		return conflict.problem("%v", err)
+	}
+	g.Publish("gate.resolved", map[string]any{"run": r.PathValue("id"), "gate": gate})
+	return writeJSON(w, http.StatusOK, gate)
+}
