@@ -48,9 +48,19 @@ func loadConfig() (string, *config.Document, error) {
 	}
 	d, err := config.Load(path)
 	if err != nil {
-		return "", nil, console.Exit(console.Failed, err)
+		return "", nil, notDone(err)
 	}
 	return path, d, nil
+}
+
+// notDone is the error of a command that could not do what it was to. A broken
+// file can be mended.
+func notDone(err error) error {
+	var broken *config.SyntaxError
+	if errors.As(err, &broken) {
+		err = fmt.Errorf("%w\nTo mend it: chant-acp config edit", err)
+	}
+	return console.Exit(console.Failed, err)
 }
 
 // completeKeys completes the first argument to a key.
@@ -257,7 +267,7 @@ func setConfig(std console.Streams, profile, key, value string) error {
 		return err
 	})
 	if err != nil {
-		return console.Exit(console.Failed, err)
+		return notDone(err)
 	}
 	warnOfSet(std, after, profile, key)
 	return nil
@@ -308,7 +318,7 @@ func newConfigUnset(std console.Streams) *cobra.Command {
 				return err
 			})
 			if err != nil {
-				return console.Exit(console.Failed, err)
+				return notDone(err)
 			}
 			return nil
 		},
