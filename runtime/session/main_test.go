@@ -102,7 +102,10 @@ func (a *testAgent) serve() {
 		case acp.MethodSessionPrompt:
 			go a.prompt(m)
 		case acp.MethodSessionCancel:
-			a.cancels <- struct{}{}
+			select {
+			case a.cancels <- struct{}{}:
+			default:
+			}
 		}
 	}
 }
