@@ -305,7 +305,7 @@ func checkError(t *testing.T, err error, want []string) {
 func TestAgentStartFails(t *testing.T) {
 	for kind, want := range map[string][]string{
 		"silent":            {"it took too long", "ACP agent"},
-		"noise":             {"Usage: agent [flags]", "ACP agent"},
+		"noise":             {"Usage: agent [flags]", "ACP agent", "does not speak"},
 		"noise and silence": {"Welcome!", "it took too long"},
 		"dies":              {"exit code 7", "initialize", "no such model"},
 		"closes":            {"initialize"},
