@@ -244,8 +244,8 @@ func TestAgentIsKilledWhileItAsks(t *testing.T) {
 	if err := s.Kill(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := <-answer; !errors.Is(got.error, ErrEnded) {
-		t.Errorf("%+v", got)
+	if got := <-answer; got.error != nil && !errors.Is(got.error, ErrEnded) { // it may still answer that the request was cancelled
+		t.Errorf("%v", got.error)
 	}
 	if got := told.String(); got != "session.started turn.started request.opened request.closed turn.ended session.ended" {
 		t.Errorf("events %s", got)
