@@ -163,8 +163,12 @@ func gateIn(turn int, meta acp.Meta) (Gate, bool) {
 
 // call asks the agent. The error says what the agent did, or is the cause of ctx. Where the connection has ended, it waits for the agent's end.
 func (a *agentSide) call(ctx context.Context, method string, params, result any) error {
+	encoded, err := acp.AppendValue(nil, params)
+	if err != nil {
+		return fmt.Errorf("%s can't be sent: %w", method, err)
+	}
 	var raw json.RawMessage
-	err := a.conn.Call(ctx, method, params, &raw)
+	err = a.conn.Call(ctx, method, json.RawMessage(encoded), &raw)
 	var answered *acp.Error
 	switch {
 	case errors.As(err, &answered):
