@@ -31,7 +31,7 @@ import (
 type gatewayFlags struct {
 	workspace, bind, profile string
 	port                     int
-	jsonLog                  bool
+	jsonLog, heartbeat       bool
 }
 
 func newGateway(std console.Streams) *cobra.Command {
@@ -59,6 +59,7 @@ What flags do not say, the configuration does: see "chant-acp config".`,
 	fs.IntVar(&f.port, "port", gateway.DefaultPort, "the port to listen on; 0 takes one that is free")
 	fs.StringVar(&f.bind, "bind", gateway.DefaultBind, "the address to listen on")
 	fs.BoolVar(&f.jsonLog, "json-log", false, "log each request on standard error, as JSON")
+	fs.BoolVar(&f.heartbeat, "heartbeat", false, "run the workspace's HEARTBEAT.md, as far as it is trusted: see chant-acp heartbeat")
 	fs.StringVar(&f.profile, "profile", "", "the profile of the configuration that counts")
 	return c
 }
@@ -84,7 +85,13 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 	}
 	commands := newGatewayCommands(log, f.profile)
 	defer commands.close()
-	g, err := gateway.New(gateway.Options{
+	runs, noRuns := commands.runs(workspace)
+	if noRuns == nil {
+		defer runs.close()
+	} else {
+		log.Warn().Err(noRuns).Msg("the runs of Ops are not shown")
+	}
+	o := gateway.Options{
 		Workspace: workspace, Bind: settings.Bind, Port: settings.Port,
 		AllowedOrigins: settings.AllowedOrigins, StrictOrigins: settings.StrictOrigins, OpenReads: settings.OpenReads,
 		ConversationsDir: settings.conversations,
@@ -93,7 +100,11 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 		Adapters:         func() ([]gateway.Adapter, error) { return adapters(self, f.profile) },
 		Commands:         commands,
 		Log:              log, Requests: requests,
-	})
+	}
+	if runs != nil {
+		o.Runs = runs
+	}
+	g, err := gateway.New(o)
 	if err != nil {
 		return console.Exit(console.Usage, err)
 	}
@@ -103,6 +114,16 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 		return console.Exit(console.Failed, err)
 	}
 	fmt.Fprintf(std.Out, "%s serves %s\n", g.URL(), g.Workspace())
+	if f.heartbeat {
+		b := &beat{gateway: g, self: self, log: log}
+		if runs != nil {
+			b.rt = runs.rt
+		}
+		if err := b.start(ctx); err != nil {
+			return console.Exit(console.Failed, errors.Join(err, g.Stop(context.Background())))
+		}
+		defer b.wait()
+	}
 	<-ctx.Done()
 	if err := g.Stop(context.Background()); err != nil {
 		return console.Exit(console.Failed, err)

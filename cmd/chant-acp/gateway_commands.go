@@ -20,6 +20,7 @@ import (
 // one program at a time, as everywhere.
 type gatewayCommands struct {
 	log   zerolog.Logger
+	flags serve.Flags
 	agent *agent.Agent
 	err   error // why there is no agent
 
@@ -31,8 +32,8 @@ type gatewayCommands struct {
 func newGatewayCommands(log zerolog.Logger, profile string) *gatewayCommands {
 	f := serve.DefaultFlags()
 	f.Profile = profile
-	c := &gatewayCommands{log: log, err: f.Configure()}
-	c.agent = f.AgentIn(append(os.Environ(), serve.OriginVariable+"=mcp"), log, nil)
+	c := &gatewayCommands{log: log, err: f.Configure(), flags: f}
+	c.agent = c.flags.AgentIn(append(os.Environ(), serve.OriginVariable+"=mcp"), log, nil)
 	c.life, c.leave = context.WithCancel(context.Background())
 	return c
 }
@@ -41,6 +42,15 @@ func newGatewayCommands(log zerolog.Logger, profile string) *gatewayCommands {
 func (c *gatewayCommands) close() {
 	c.leave()
 	c.serving.Wait()
+}
+
+// runs are those of a workspace's project.
+func (c *gatewayCommands) runs(workspace string) (*gatewayRuns, error) {
+	rt, err := c.flags.Projects(os.Environ())(workspace).Ops()
+	if err != nil {
+		return nil, err
+	}
+	return newGatewayRuns(rt, c.log), nil
 }
 
 // mostText is how much of what a turn says is returned.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -9,25 +10,36 @@ import (
 
 // Run is one run of an Op.
 type Run struct {
-	ID      string    `json:"id"`
-	Op      string    `json:"op"`
-	Status  string    `json:"status"` // running, waiting, completed, failed, cancelled or interrupted
-	Cwd     string    `json:"cwd,omitempty"`
-	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
-	Gates   []Gate    `json:"gates,omitempty"`
+	ID      string            `json:"id"`
+	Op      string            `json:"op,omitempty"`
+	Env     string            `json:"env,omitempty"`
+	Params  map[string]string `json:"params,omitempty"`
+	Status  string            `json:"status"` // running, waiting, completed, failed, cancelled, interrupted or unreadable
+	Started time.Time         `json:"started,omitzero"`
+	Ended   time.Time         `json:"ended,omitzero"`
+	Step    string            `json:"step,omitempty"`    // that runs, failed or was interrupted
+	Failure string            `json:"failure,omitempty"` // why it failed
+	Problem string            `json:"problem,omitempty"` // why it is unreadable
+	Gates   []Gate            `json:"gates,omitempty"`   // that it waits at
 }
 
 // Gate is a gate of a run.
 type Gate struct {
-	Name    string    `json:"name"`
-	Status  string    `json:"status"`           // waiting, approved, rejected or expired
-	Digest  string    `json:"digest,omitempty"` // short, of what it lets pass
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Status      string          `json:"status"`           // waiting, approved, rejected or expired
+	Digest      string          `json:"digest,omitempty"` // short, of what it lets pass
+	Schema      json.RawMessage `json:"schema,omitempty"` // JSON Schema of the answer that it wants
+
 	Since   time.Time `json:"since,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
 	By      string    `json:"by,omitempty"`
 	Decided time.Time `json:"decided,omitzero"`
 	Note    string    `json:"note,omitempty"`
+	// Approve, Reject and Continue are what a person types in a thread.
+	Approve  string `json:"approve,omitempty"`
+	Reject   string `json:"reject,omitempty"`
+	Continue string `json:"continue,omitempty"`
 }
 
 // Decision is what a person says to a gate.
@@ -35,6 +47,7 @@ type Decision struct {
 	Approve bool
 	By      string // how it reached us
 	Note    string
+	Answer  json.RawMessage // JSON for a gate with a schema; nil for none
 }
 
 // What the errors of Runs mean.
@@ -88,6 +101,8 @@ func (g *Gateway) resolveGate(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Decision string `json:"decision"`
 		Note     string `json:"note"`
+
+		Answer json.RawMessage `json:"answer"`
 	}
 	if err := readBody(w, r, &body); err != nil {
 		return err
@@ -98,7 +113,7 @@ func (g *Gateway) resolveGate(w http.ResponseWriter, r *http.Request) error {
 	if g.o.Runs == nil {
 		return errNoRuns()
 	}
-	d := Decision{Approve: body.Decision == "approve", By: "gateway", Note: body.Note}
+	d := Decision{Approve: body.Decision == "approve", By: "gateway", Note: body.Note, Answer: body.Answer}
 	gate, err := g.o.Runs.Resolve(r.Context(), r.PathValue("id"), r.PathValue("gate"), d)
 	switch {
 	case errors.Is(err, ErrNoRun), errors.Is(err, ErrNoGate):

@@ -2,8 +2,8 @@ package gateway
 
 import (
 	"context"
-	"maps"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -163,7 +163,7 @@ func (f *fakeRuns) Resolve(_ context.Context, run, gate string, d Decision) (Gat
 		return Gate{}, ErrNoRun
 	case gate != "go" && gate != "go@abc":
 		return Gate{}, ErrNoGate
-	case f.decided[gate] != Decision{}:
+	case f.decided[gate].By != "":
 		return Gate{}, ErrDecided
 	}
 	f.decided[gate] = d
@@ -208,7 +208,7 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	want := map[string]Decision{"go": {Approve: true, By: "gateway", Note: "fine"}, "go@abc": {By: "gateway"}}
-	if !maps.Equal(runs.decided, want) {
+	if !reflect.DeepEqual(runs.decided, want) {
 		t.Errorf("%+v", runs.decided)
 	}
 }

@@ -111,8 +111,6 @@ func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 // behind an agent says nothing of its programs.
 func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *agent.Agent {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return v == OriginVariable+"=client" })
-	state := stateroot.Dir(os.Getenv)
-	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache(), LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command}
 	o := agent.Options{
 		Version:  Version,
 		Log:      log,
@@ -123,13 +121,20 @@ func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *ag
 		Confirm:  f.Confirm,
 		Refusal:  f.Refusal,
 		Gates:    f.Gates,
-		Open:     func(cwd string) host.Host { return project.New(cwd, p) },
+		Open:     f.Projects(env),
 	}
 	if store != nil {
 		c := newConversations(log, f.settings.Conversations.Dir)
 		o.TurnEnded, o.TurnsWanted = c.turnEnded, c.wanted
 	}
 	return agent.New(o)
+}
+
+// Projects makes the hosts of directories, whose programs have the environment env.
+func (f *Flags) Projects(env []string) func(cwd string) host.Host {
+	state := stateroot.Dir(os.Getenv)
+	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache(), LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command}
+	return func(cwd string) host.Host { return project.New(cwd, p) }
 }
 
 // OriginVariable says, in the environment of an agent, who is behind its turns:
