@@ -90,3 +90,28 @@ func TestSentencesOfRuns(t *testing.T) {
 		}
 	}
 }
+
+// The name of a phase stays one line of the plan, which tells a terminal nothing.
+func TestPhasesInThePlanAreOneLine(t *testing.T) {
+	h := newStub(t)
+	h.ops = newStubOps(map[string]func(*stubLeg) host.RunState{"odd": func(l *stubLeg) host.RunState {
+		l.tell(&host.OpPlan{RunID: l.run.ID, Op: l.run.Op, Phases: []host.PlanPhase{{Name: "Ship\x1b[2J\n```\nit\u202e", State: host.StepRunning}}})
+		return host.RunCompleted
+	}})
+	w := dial(t, setup{host: h})
+	_, log := w.prompt(w.newSession(), "run odd")
+	plans := 0
+	for _, m := range log {
+		u := m.Params.Update
+		if u.Kind != "plan" {
+			continue
+		}
+		plans++
+		if u.Entries[0].Content != "Ship [2J ``` it\\u202e" {
+			t.Errorf("the plan says %q", u.Entries[0].Content)
+		}
+	}
+	if plans == 0 {
+		t.Error("no plan was shown")
+	}
+}
