@@ -165,6 +165,7 @@ type RunInfo struct {
 	Waits         []OpWait  // what it waits for
 	Changed       string    // why an open run can't go on: its Op is not what it was; "" where it is, and of lists
 	Log           string    // the file of what its steps printed; "" where it is not known
+	LogLacks      string    // why that does not hold all of it; "" where it does
 	Done, Steps   int       // of the phases, without compensation
 	Parent        string    // the run whose step began this one
 }

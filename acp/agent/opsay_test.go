@@ -115,3 +115,21 @@ func TestPhasesInThePlanAreOneLine(t *testing.T) {
 		t.Error("no plan was shown")
 	}
 }
+
+// A log that is not whole is not taken for one that is, nor for an empty one.
+func TestWhatALogLacksIsSaid(t *testing.T) {
+	h := newStub(t)
+	h.ops = newStubOps(map[string]func(*stubLeg) host.RunState{"loud": func(l *stubLeg) host.RunState {
+		l.run.LogLacks = "the log ends after 7 bytes: no space left"
+		l.plan(host.StepCompleted, l.info("a", "make noise", "activity"))
+		return host.RunCompleted
+	}})
+	w := dial(t, setup{host: h})
+	s := w.newSession()
+	for _, line := range []string{"run loud", "run log loud", "run status loud"} {
+		_, log := w.prompt(s, line)
+		if text := log.text(); !strings.Contains(text, "the log ends after 7 bytes: no space left") {
+			t.Errorf("%s: it said %q", line, text)
+		}
+	}
+}

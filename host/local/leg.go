@@ -113,6 +113,9 @@ func (l *leg) append(e entry) error {
 	if l.fault != nil {
 		return l.fault // after a hole in the journal nothing may follow
 	}
+	if l.history.lacks == "" {
+		e.LogLacks = l.rt.mask.Text(l.log.lack())
+	}
 	err := l.journal.append(e)
 	if err == nil {
 		err = l.history.take(e)
