@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -130,6 +131,34 @@ func TestWhatALogLacksIsSaid(t *testing.T) {
 		_, log := w.prompt(s, line)
 		if text := log.text(); !strings.Contains(text, "the log ends after 7 bytes: no space left") {
 			t.Errorf("%s: it said %q", line, text)
+		}
+	}
+}
+
+// A run that could not go on for want of a disk has failed to, which is no cancel,
+// and the lines to type end where their block does.
+func TestAFaultEndsInWords(t *testing.T) {
+	h := newStub(t)
+	h.ops = newStubOps(map[string]func(*stubLeg) host.RunState{"full": func(l *stubLeg) host.RunState {
+		l.run.LogLacks = "the log ends after 7 bytes"
+		l.plan(host.StepRunning, l.info("a", "make noise", "activity"))
+		l.result.Err = errors.New("writing the journal: no space left on device")
+		return host.RunInterrupted
+	}})
+	w := dial(t, setup{host: h})
+	o, log := w.prompt(w.newSession(), "run full")
+	if o.String() != "end_turn/failed" {
+		t.Errorf("it ended as %v", o)
+	}
+	text := log.text()
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "```") && line != "```" {
+			t.Errorf("%q ends no code block", line)
+		}
+	}
+	for _, want := range []string{"no space left on device.", "the log ends after 7 bytes.", "--resume\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %q", want, text)
 		}
 	}
 }

@@ -34,15 +34,15 @@ func (r *opTurn) closing(res host.OpResult) string {
 		}
 		fmt.Fprintf(&b, " Compensation: %d of %d steps completed.", n-failed, n)
 	}
-	if res.Run.State == host.RunInterrupted {
-		b.WriteString(" To do that step again and go on, or to begin anew, type\n\n" +
-			fenced(resumeLine(res.Run, "--resume")+"\n"+resumeLine(res.Run, "--restart")))
-	}
 	if res.Err != nil {
 		b.WriteString(" " + sentence(oneLine(res.Err.Error())))
 	}
 	if res.Run.LogLacks != "" {
 		b.WriteString(" " + logLackText(res.Run))
+	}
+	if res.Run.State == host.RunInterrupted {
+		b.WriteString(" To do that step again and go on, or to begin anew, type\n\n" +
+			fenced(resumeLine(res.Run, "--resume")+"\n"+resumeLine(res.Run, "--restart")))
 	}
 	b.WriteString("\n")
 	return b.String()
