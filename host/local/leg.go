@@ -357,7 +357,7 @@ func phaseState(states []host.StepState) host.StepState {
 func (l *leg) info(s *step) host.StepInfo {
 	return host.StepInfo{
 		ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, s.key), Title: s.title, Phase: s.phase.name, Kind: string(s.Kind),
-		Args: l.rt.mask.JSON(s.shown), Compensation: s.phase.undo, Parallel: s.phase.parallel,
+		Args: s.shown, Compensation: s.phase.undo, Parallel: s.phase.parallel,
 	}
 }
 
