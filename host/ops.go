@@ -26,7 +26,8 @@ type Runtime interface {
 	// for the person who typed the line.
 	StartOp(ctx context.Context, req OpRequest) (OpRun, error)
 	// Decide records the answer to a gate and runs nothing. The first answer
-	// counts. The error is an *OpRefusal where the answer was not taken.
+	// counts. The error is an *OpRefusal where the answer was not taken. A rejection
+	// of a gate whose time ran out, which is one already, is none: its wait says so.
 	Decide(ctx context.Context, d GateAnswer) (OpWait, error)
 	// AwaitDecision returns what a gate waits for once that is decided, by anybody,
 	// or its time ran out; else the cause of ctx.
