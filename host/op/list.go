@@ -8,8 +8,8 @@ import (
 
 // List describes all Ops for people: name, file, overview, phases, gates, and
 // what last says of the last run of a name, which may be nil or "". What could
-// not be read comes after them. Texts of the files are put through show, nil for
-// none, before they are made to fit.
+// not be read comes after them. Texts of Ops are put through show, nil for none,
+// before they are made to fit; for those of failures see [Set.ShowFailed].
 func (s *Set) List(last, show func(string) string) string {
 	if show == nil {
 		show = func(s string) string { return s }
@@ -26,7 +26,7 @@ func (s *Set) List(last, show func(string) string) string {
 		}
 		blocks = append(blocks, b.String())
 	}
-	if bad := show(s.problems()); bad != "" {
+	if bad := s.problems(); bad != "" {
 		blocks = append(blocks, bad)
 	}
 	if blocks == nil {

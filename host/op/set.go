@@ -32,6 +32,16 @@ func NewSet(root string, ops []*Op, failed []*FileError, incomplete error) *Set 
 	return &Set{Root: root, Ops: ops, Failed: failed, Incomplete: incomplete}
 }
 
+// ShowFailed puts what is wrong with files through show, as it was written: once it
+// is part of a line, what show looks for may not be there any more.
+func (s *Set) ShowFailed(show func(string) string) {
+	for _, f := range s.Failed {
+		for i := range f.Findings {
+			f.Findings[i].Message = show(f.Findings[i].Message)
+		}
+	}
+}
+
 // Named lists the Ops of a name: one, none, or several that cannot be told apart.
 func (s *Set) Named(name string) []*Op {
 	start, _ := slices.BinarySearchFunc(s.Ops, name, func(o *Op, name string) int {
