@@ -26,7 +26,8 @@ type Runtime interface {
 	// for the person who typed the line.
 	StartOp(ctx context.Context, req OpRequest) (OpRun, error)
 	// Decide records the answer to a gate and runs nothing. The first answer
-	// counts. The error is an *OpRefusal where the answer was not taken.
+	// counts. The error is an *OpRefusal where the answer was not taken. A rejection
+	// of a gate whose time ran out, which is one already, is none: its wait says so.
 	Decide(ctx context.Context, d GateAnswer) (OpWait, error)
 	// AwaitDecision returns what a gate waits for once that is decided, by anybody,
 	// or its time ran out; else the cause of ctx.
@@ -165,6 +166,7 @@ type RunInfo struct {
 	Waits         []OpWait  // what it waits for
 	Changed       string    // why an open run can't go on: its Op is not what it was; "" where it is, and of lists
 	Log           string    // the file of what its steps printed; "" where it is not known
+	LogLacks      string    // why that does not hold all of it; "" where it does
 	Done, Steps   int       // of the phases, without compensation
 	Parent        string    // the run whose step began this one
 }

@@ -186,7 +186,7 @@ func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error
 	cfg.Quiet = false // it was asked for
 	cfg.LogPath = func() string {
 		info, _ := rt.RunInfo(t.context(), ref) // RunLog tells of the error
-		return info.Log
+		return wholeLog(info)
 	}
 	cfg.Emit = func(text string) error {
 		return t.stream(t.context(), Event{Kind: EventOutput, Text: text}, acp.AgentMessageChunk{Content: acp.Text(text)})
@@ -202,7 +202,12 @@ func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error
 	if err != nil && t.stopReason() != host.StopNone && context.Cause(t.context()) != nil {
 		return t.stoppedBeforeStart(""), nil
 	}
-	if err == nil && stats.Bytes == 0 {
+	info, _ := rt.RunInfo(t.context(), ref) // RunLog tells of the error
+	switch {
+	case err != nil:
+	case info.LogLacks != "":
+		t.close("\n" + logLackText(info) + "\n")
+	case stats.Bytes == 0:
 		t.close("Its steps have printed nothing.\n")
 	}
 	return end{reason: acp.StopEndTurn, state: stateCompleted}, err

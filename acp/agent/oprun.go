@@ -160,8 +160,11 @@ func (r *opTurn) elsewhere(id string, why error) end {
 func (r *opTurn) conclude(res host.OpResult) end {
 	t := r.turn
 	e := end{reason: acp.StopEndTurn, state: outcomeOf(res.Run.State)}
-	if t.stopReason() != host.StopNone {
+	switch {
+	case t.stopReason() != host.StopNone:
 		e.reason = acp.StopCancelled
+	case e.state == stateInterrupted: // by what res.Err says
+		e.state = stateFailed
 	}
 	if res.Failed != nil && e.state == stateFailed {
 		e.meta.ExitCode = res.Failed.ExitCode

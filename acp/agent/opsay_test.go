@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -87,6 +88,77 @@ func TestSentencesOfRuns(t *testing.T) {
 	for _, m := range log {
 		if strings.Contains(m.raw, "Sh ended") || strings.Contains(m.raw, `7..`) {
 			t.Error(m.raw)
+		}
+	}
+}
+
+// The name of a phase stays one line of the plan, which tells a terminal nothing.
+func TestPhasesInThePlanAreOneLine(t *testing.T) {
+	h := newStub(t)
+	h.ops = newStubOps(map[string]func(*stubLeg) host.RunState{"odd": func(l *stubLeg) host.RunState {
+		l.tell(&host.OpPlan{RunID: l.run.ID, Op: l.run.Op, Phases: []host.PlanPhase{{Name: "Ship\x1b[2J\n```\nit\u202e", State: host.StepRunning}}})
+		return host.RunCompleted
+	}})
+	w := dial(t, setup{host: h})
+	_, log := w.prompt(w.newSession(), "run odd")
+	plans := 0
+	for _, m := range log {
+		u := m.Params.Update
+		if u.Kind != "plan" {
+			continue
+		}
+		plans++
+		if u.Entries[0].Content != "Ship [2J ``` it\\u202e" {
+			t.Errorf("the plan says %q", u.Entries[0].Content)
+		}
+	}
+	if plans == 0 {
+		t.Error("no plan was shown")
+	}
+}
+
+// A log that is not whole is not taken for one that is, nor for an empty one.
+func TestWhatALogLacksIsSaid(t *testing.T) {
+	h := newStub(t)
+	h.ops = newStubOps(map[string]func(*stubLeg) host.RunState{"loud": func(l *stubLeg) host.RunState {
+		l.run.LogLacks = "the log ends after 7 bytes: no space left"
+		l.plan(host.StepCompleted, l.info("a", "make noise", "activity"))
+		return host.RunCompleted
+	}})
+	w := dial(t, setup{host: h})
+	s := w.newSession()
+	for _, line := range []string{"run loud", "run log loud", "run status loud"} {
+		_, log := w.prompt(s, line)
+		if text := log.text(); !strings.Contains(text, "the log ends after 7 bytes: no space left") {
+			t.Errorf("%s: it said %q", line, text)
+		}
+	}
+}
+
+// A run that could not go on for want of a disk has failed to, which is no cancel,
+// and the lines to type end where their block does.
+func TestAFaultEndsInWords(t *testing.T) {
+	h := newStub(t)
+	h.ops = newStubOps(map[string]func(*stubLeg) host.RunState{"full": func(l *stubLeg) host.RunState {
+		l.run.LogLacks = "the log ends after 7 bytes"
+		l.plan(host.StepRunning, l.info("a", "make noise", "activity"))
+		l.result.Err = errors.New("writing the journal: no space left on device")
+		return host.RunInterrupted
+	}})
+	w := dial(t, setup{host: h})
+	o, log := w.prompt(w.newSession(), "run full")
+	if o.String() != "end_turn/failed" {
+		t.Errorf("it ended as %v", o)
+	}
+	text := log.text()
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "```") && line != "```" {
+			t.Errorf("%q ends no code block", line)
+		}
+	}
+	for _, want := range []string{"no space left on device.", "the log ends after 7 bytes.", "--resume\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %q", want, text)
 		}
 	}
 }

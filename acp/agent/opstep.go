@@ -115,6 +115,14 @@ func (v *opView) logPath() string {
 	if err != nil {
 		return ""
 	}
+	return wholeLog(info)
+}
+
+// wholeLog is the log of a run, "" where that lacks something.
+func wholeLog(info host.RunInfo) string {
+	if info.LogLacks != "" {
+		return ""
+	}
 	return info.Log
 }
 

@@ -34,15 +34,23 @@ func (r *opTurn) closing(res host.OpResult) string {
 		}
 		fmt.Fprintf(&b, " Compensation: %d of %d steps completed.", n-failed, n)
 	}
+	if res.Err != nil {
+		b.WriteString(" " + sentence(oneLine(res.Err.Error())))
+	}
+	if res.Run.LogLacks != "" {
+		b.WriteString(" " + logLackText(res.Run))
+	}
 	if res.Run.State == host.RunInterrupted {
 		b.WriteString(" To do that step again and go on, or to begin anew, type\n\n" +
 			fenced(resumeLine(res.Run, "--resume")+"\n"+resumeLine(res.Run, "--restart")))
 	}
-	if res.Err != nil {
-		b.WriteString(" " + sentence(oneLine(res.Err.Error())))
-	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// logLackText says that not all that the steps of a run printed was kept.
+func logLackText(run host.RunInfo) string {
+	return "Not all that its steps printed was kept: " + sentenceEnd(oneLine(run.LogLacks))
 }
 
 func runVerdict(res host.OpResult) string {
@@ -230,6 +238,7 @@ func runText(r host.RunInfo) string {
 	row("step", r.Step)
 	row("failure", r.Failure)
 	row("problem", r.Problem)
+	row("log", r.LogLacks)
 	text := fenced(b.String()) + "\n"
 	if r.State == host.RunInterrupted && r.Changed == "" {
 		text += "\nTo go on, or to begin anew, type\n\n" + fenced(resumeLine(r, "--resume")+"\n"+resumeLine(r, "--restart")) + "\n"

@@ -140,7 +140,7 @@ func planEntries(phases []host.PlanPhase) []acp.PlanEntry {
 	var entries []acp.PlanEntry
 	room := pieceBytes
 	for i, ph := range phases {
-		content := cutBytes(cut(visible(ph.Name), titleRunes), fieldBytes)
+		content := cutBytes(cut(visible(oneLine(ph.Name)), titleRunes), fieldBytes)
 		if ph.Compensation {
 			content = "Undo: " + content
 		}

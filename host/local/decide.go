@@ -164,6 +164,9 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 		refusal.Reason = fmt.Sprintf("%s was %s before, by %s at %s.", subject(w), w.State, w.By, w.At.Format(time.RFC3339))
 	case errors.As(err, &late):
 		w.State, w.At = host.WaitExpired, late.At
+		if d.Option == optionReject {
+			return w, nil // as which it counts
+		}
 		refusal.Reason = fmt.Sprintf("%s: %v; that counts as a rejection.", subject(w), late)
 		if w.Kind == host.WaitEvent {
 			return w, signalled(w)

@@ -500,3 +500,24 @@ func TestADamagedPauseRecordIsKeptAside(t *testing.T) {
 		t.Errorf("%+v", fresh)
 	}
 }
+
+// Who rejects after the time ran out gets what the end of the time means already.
+func TestARejectionAfterItsTime(t *testing.T) {
+	r := newRig(t, strings.Replace(gated, "gate: go,", "gate: go, timeout: 1h,", 1))
+	r.now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	res := r.waiting("deploy")
+	r.mu.Lock()
+	r.now = r.now.Add(time.Hour)
+	r.mu.Unlock()
+	d := approve(res.Run.ID, "go")
+	d.Approve = false
+	for range 2 { // the second one finds it recorded
+		if w, err := r.rt.Decide(t.Context(), d); err != nil || w.State != host.WaitExpired || !w.At.Equal(r.clock()) {
+			t.Errorf("%+v, %v", w, err)
+		}
+	}
+	done, _ := r.run(on(res))
+	if done.Run.State != host.RunFailed || r.read("log") != "build\nundo\n" || !strings.Contains(done.Failed.Err, "nobody decided within 1h0m0s") {
+		t.Errorf("%+v, log %q", done, r.read("log"))
+	}
+}

@@ -120,7 +120,7 @@ func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
 		return i
 	}
 	h := k.history
-	i.Began = h.began
+	i.Began, i.LogLacks = h.began, h.lacks
 	if h.status != nil && !host.RunState(h.status.State).Open() {
 		i.Ended = h.last
 	}

@@ -53,6 +53,10 @@ type entry struct {
 	Set        map[string]string `json:"set,omitempty"` // variables for later steps
 	Decision   *decision         `json:"decision,omitempty"`
 	Error      string            `json:"error,omitempty"`
+
+	// LogLacks is why what was printed up to here is not all in the log; with the
+	// first entry after that was known.
+	LogLacks string `json:"logLacks,omitempty"`
 }
 
 type outcome struct {
@@ -172,6 +176,7 @@ type history struct {
 	failing *entry
 	status  *entry // of the last leg; nil while it goes on, or where it was killed
 	set     map[string]string
+	lacks   string // why the log is not whole; "" where it is
 }
 
 // stepHistory is what is known of one step.
@@ -205,6 +210,9 @@ func (h *history) take(e entry) error {
 		return fmt.Errorf("no process had taken the run up before the entry %q", e.Kind)
 	}
 	h.last = e.Time
+	if e.LogLacks != "" {
+		h.lacks = e.LogLacks
+	}
 	switch e.Kind {
 	case entryLeg:
 		return h.takeLeg(e)

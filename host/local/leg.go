@@ -114,6 +114,9 @@ func (l *leg) append(e entry) error {
 	if l.fault != nil {
 		return l.fault // after a hole in the journal nothing may follow
 	}
+	if l.history.lacks == "" {
+		e.LogLacks = l.rt.mask.Text(l.log.lack())
+	}
 	err := l.journal.append(e)
 	if err == nil {
 		err = l.history.take(e)
@@ -355,7 +358,7 @@ func phaseState(states []host.StepState) host.StepState {
 func (l *leg) info(s *step) host.StepInfo {
 	return host.StepInfo{
 		ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, s.key), Title: s.title, Phase: s.phase.name, Kind: string(s.Kind),
-		Args: l.rt.mask.JSON(s.shown), Compensation: s.phase.undo, Parallel: s.phase.parallel,
+		Args: s.shown, Compensation: s.phase.undo, Parallel: s.phase.parallel,
 	}
 }
 

@@ -36,7 +36,7 @@ type step struct {
 	phase   *phase
 	key     string
 	title   string
-	shown   json.RawMessage // its arguments
+	shown   json.RawMessage // its arguments, masked: each plan that is told of holds them all
 	act     action          // nil for those that only wait
 	profile op.Profile
 
@@ -85,7 +85,7 @@ func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, key string, undo bool
 }
 
 func (rt *Runtime) planStep(s *step) (err error) {
-	s.shown, s.title = shownArgs(s.Step), rt.title(s.Step)
+	s.shown, s.title = rt.mask.JSON(shownArgs(s.Step)), rt.title(s.Step)
 	switch s.Kind {
 	case op.Activity:
 		s.act, err = rt.activity(s.Fn, s.Args)

@@ -173,7 +173,7 @@ func whenDone(ctx context.Context, f func()) (undo func()) {
 // each over the last.
 func (c *call) environ(own map[string]string) ([]string, error) {
 	l := c.leg
-	env := newEnviron(slices.DeleteFunc(slices.Clone(l.rt.o.Environ(l.req.Color)), ofAnotherRun))
+	env := newEnviron(WithoutRun(l.rt.o.Environ(l.req.Color)))
 	env.add(variables(l.Env, l.Params)...)
 	env.add(pause.StateVar + "=" + l.pauses().Root())
 	if l.Context != nil {
@@ -195,10 +195,15 @@ func (c *call) environ(own map[string]string) ([]string, error) {
 	return env.list, nil
 }
 
-// ofAnotherRun says whether a variable is what a run gave to its steps, one of
-// which started this process. What of it travels is in the context.
+// WithoutRun is an environment without what a run gave to its steps, one of which
+// started this process. What of it travels is in the context; the rest would be
+// recorded of no run that it decides about.
+func WithoutRun(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), ofAnotherRun)
+}
+
 func ofAnotherRun(entry string) bool {
-	for _, begin := range []string{"CHANT_PARAM_", pause.ContextPrefix, pause.ContextVar + "=", pause.StateVar + "="} {
+	for _, begin := range []string{"CHANT_ENV=", "CHANT_PARAM_", pause.ContextPrefix, pause.ContextVar + "=", pause.StateVar + "="} {
 		if strings.HasPrefix(entry, begin) {
 			return true
 		}

@@ -255,7 +255,8 @@ func TestTheContextOfAStepMakesAChild(t *testing.T) {
 name: parent
 overview: x
 phases: [{name: P, steps: [{shell: 'printf %s "$AGENT_COMPOSE_REQUEST_CONTEXT" > context; echo up; until test -e go; do sleep 0.01; done'}]}]
-`, "name: child\noverview: x\nphases: [{name: P, steps: [{shell: 'echo $CHANT_CONTEXT_TICKET'}, {gate: go}]}]\n")
+`, "name: child\noverview: x\nphases: [{name: P, steps: [{shell: 'echo $CHANT_CONTEXT_TICKET'}, {gate: go}]}]\n",
+		"name: none\noverview: x\nphases: [{name: P, steps: [{shell: 'echo \"<$CHANT_ENV>\"'}]}]\n")
 	up := make(chan struct{})
 	run, _, err := r.start(host.OpRequest{Ref: host.RunRef{Op: "parent"}, Context: map[string]string{"ticket": "OPS-1"}, Events: func(ev host.OpEvent) {
 		if _, ok := ev.(*host.StepOutput); ok {
@@ -266,8 +267,11 @@ phases: [{name: P, steps: [{shell: 'printf %s "$AGENT_COMPOSE_REQUEST_CONTEXT" >
 		t.Fatal(err)
 	}
 	<-up
-	r.env = append(r.env, "AGENT_COMPOSE_REQUEST_CONTEXT="+r.read("context"))
+	r.env = append(r.env, "CHANT_ENV=parents", "AGENT_COMPOSE_REQUEST_CONTEXT="+r.read("context"))
 	r.open()
+	if res, e := r.run(named("none")); res.Run.Env != "" || e.out.String() != "<>\n" {
+		t.Errorf("a run of no environment sees one: %+v, it printed %q", res.Run, e.out.String())
+	}
 	child, e := r.run(named("child"))
 	if child.Run.Parent != run.ID() || e.out.String() != "OPS-1\n" {
 		t.Errorf("%+v, it printed %q", child.Run, e.out.String())

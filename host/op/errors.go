@@ -13,11 +13,13 @@ type Finding struct {
 	Message string
 }
 
+// String is one line.
 func (f Finding) String() string {
-	if f.At.Line == 0 {
-		return f.File + ": " + f.Message
+	place := oneLine(f.File)
+	if f.At.Line != 0 {
+		place = fmt.Sprintf("%s:%d:%d", place, f.At.Line, f.At.Column)
 	}
-	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.At.Line, f.At.Column, f.Message)
+	return place + ": " + oneLine(f.Message)
 }
 
 // A FileError says why a file cannot be read as an Op. It holds the first 100

@@ -8,8 +8,8 @@ import (
 
 // List describes all Ops for people: name, file, overview, phases, gates, and
 // what last says of the last run of a name, which may be nil or "". What could
-// not be read comes after them. Texts of the files are put through show, nil for
-// none, before they are made to fit.
+// not be read comes after them. Texts of Ops are put through show, nil for none,
+// before they are made to fit; for those of failures see [Set.ShowFailed].
 func (s *Set) List(last, show func(string) string) string {
 	if show == nil {
 		show = func(s string) string { return s }
@@ -17,7 +17,7 @@ func (s *Set) List(last, show func(string) string) string {
 	var blocks []string
 	for _, o := range s.Ops {
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s  (%s)\n", show(o.Name()), o.File)
+		fmt.Fprintf(&b, "%s  (%s)\n", show(o.Name()), oneLine(o.File))
 		o.Config.describe(&b, show)
 		if same := s.Named(o.Name()); len(same) > 1 {
 			fmt.Fprintf(&b, "    cannot be run: %s files name their Op so; rename all but one\n", count(len(same)))
@@ -26,7 +26,7 @@ func (s *Set) List(last, show func(string) string) string {
 		}
 		blocks = append(blocks, b.String())
 	}
-	if bad := show(s.problems()); bad != "" {
+	if bad := s.problems(); bad != "" {
 		blocks = append(blocks, bad)
 	}
 	if blocks == nil {
@@ -74,7 +74,7 @@ func (c *Config) describe(b *strings.Builder, show func(string) string) {
 
 func field(b *strings.Builder, name, value string) {
 	if value != "" {
-		fmt.Fprintf(b, "    %s: %s\n", name, value)
+		fmt.Fprintf(b, "    %s: %s\n", name, oneLine(value))
 	}
 }
 
@@ -95,9 +95,4 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// oneLine keeps text of a file from looking like more than it is.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == ' ' }), " ")
 }

@@ -22,7 +22,7 @@ func parseJSON(data []byte) (*node, []Finding) {
 	p := &jsonParser{data: data}
 	if i, what := strictyaml.InvalidText(data); what != "" {
 		line, column := strictyaml.Position(data, i)
-		return nil, []Finding{{At: Position{line, column}, Message: "the file holds " + what + "; save it as UTF-8 text"}}
+		return nil, []Finding{{At: Position{line, column}, Message: "the file holds " + what}}
 	}
 	var all json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {

@@ -32,6 +32,16 @@ func NewSet(root string, ops []*Op, failed []*FileError, incomplete error) *Set 
 	return &Set{Root: root, Ops: ops, Failed: failed, Incomplete: incomplete}
 }
 
+// ShowFailed puts what is wrong with files through show, as it was written: once it
+// is part of a line, what show looks for may not be there any more.
+func (s *Set) ShowFailed(show func(string) string) {
+	for _, f := range s.Failed {
+		for i := range f.Findings {
+			f.Findings[i].Message = show(f.Findings[i].Message)
+		}
+	}
+}
+
 // Named lists the Ops of a name: one, none, or several that cannot be told apart.
 func (s *Set) Named(name string) []*Op {
 	start, _ := slices.BinarySearchFunc(s.Ops, name, func(o *Op, name string) int {
@@ -91,6 +101,8 @@ func (e *NotFoundError) Error() string {
 	fmt.Fprintf(&b, "there is no Op %q", e.Name)
 	names := e.Set.Names()
 	switch {
+	case len(names) > maxTold:
+		fmt.Fprintf(&b, "; there are: %s, and %d more", strings.Join(names[:maxTold], ", "), len(names)-maxTold)
 	case len(names) > 0:
 		fmt.Fprintf(&b, "; there are: %s", strings.Join(names, ", "))
 	case len(e.Set.Failed) == 0:
@@ -100,10 +112,24 @@ func (e *NotFoundError) Error() string {
 		fmt.Fprintf(&b, "\nNot all was searched: %v", e.Set.Incomplete)
 	}
 	if len(e.Set.Failed) > 0 {
-		b.WriteString("\nIt may be in what could not be read:")
-		for _, f := range e.Set.Failed {
-			b.WriteString("\n  " + strings.ReplaceAll(f.Error(), "\n", "\n  "))
+		b.WriteString("\nIt may be in what could not be read:" + told(e.Set.Failed))
+	}
+	return b.String()
+}
+
+// maxTold bounds what is told of a project beside what was asked: all of it is in
+// its list.
+const maxTold = 100
+
+// told are the first findings, a line each.
+func told(failed []*FileError) string {
+	var b strings.Builder
+	lines := 0
+	for i, f := range failed {
+		if lines += len(f.Findings); lines > maxTold && i > 0 {
+			return b.String() + fmt.Sprintf("\n  and of %s; ops lists all", plural(len(failed)-i, "more file"))
 		}
+		b.WriteString("\n  " + strings.ReplaceAll(f.Error(), "\n", "\n  "))
 	}
 	return b.String()
 }

@@ -55,7 +55,7 @@ func (p *Project) manifestDigest() string {
 // findOp reads one Op as it is now, with variables over the environment. That it
 // can't be run is for the person who asked for it.
 func (p *Project) findOp(ctx context.Context, root, name string, vars []string) (*op.Op, error) {
-	set, err := p.loadOps(ctx, root, vars)
+	set, err := p.loadOps(ctx, root, local.WithoutRun(p.o.Env), vars)
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +66,19 @@ func (p *Project) findOp(ctx context.Context, root, name string, vars []string) 
 	return found, nil
 }
 
-func (p *Project) loadOps(ctx context.Context, root string, vars []string) (*op.Set, error) {
-	return eval.Load(ctx, root, eval.Options{Cache: p.o.OpCache, Environ: lastOnly(slices.Concat(p.o.Env, vars))})
+// loadOps reads all Ops. What failed is for a thread, which is kept and shared: it
+// shows values of the environment by their names.
+func (p *Project) loadOps(ctx context.Context, root string, env, vars []string) (*op.Set, error) {
+	set, err := eval.Load(ctx, root, eval.Options{Cache: p.o.OpCache, Environ: lastOnly(slices.Concat(env, vars))})
+	if err == nil {
+		set.ShowFailed(envmask.New(p.o.Env).Text)
+	}
+	return set, err
 }
 
 // OpSet implements host.Host.
 func (p *Project) OpSet(ctx context.Context) (host.OpSet, error) {
-	set, err := p.loadOps(ctx, p.Dir(), nil)
+	set, err := p.loadOps(ctx, p.Dir(), p.o.Env, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +120,7 @@ func writeOps(w io.Writer, set *op.Set, show func(string) string, config func(*o
 		if err := enc.Encode(struct {
 			File  string `json:"file"`
 			Error string `json:"error"`
-		}{f.File, show(f.Error())}); err != nil {
+		}{f.File, f.Error()}); err != nil {
 			return err
 		}
 	}

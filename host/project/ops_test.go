@@ -75,6 +75,27 @@ func TestOps(t *testing.T) {
 
 // TestOpsShowNoValues looks at what goes into a thread: values of the environment
 // by their names. What is written for programs stays as it is.
+// A run that was begun by a step of another one goes on without that: neither its
+// Op nor its steps are made of what the other one was given.
+func TestARunIsMadeOfItsOwnWords(t *testing.T) {
+	state := t.TempDir()
+	o := project.Options{Env: append(os.Environ(), "CHANT_ENV=parents", "CHANT_PARAM_TAG=parents"), Runs: filepath.Join(state, "runs")}
+	p, dir := open(t, "", o)
+	write(t, filepath.Join(dir, "a.op.ts"), `import { Op, gate, phase, shell } from "@intentius/chant/op";
+const env = process.env.CHANT_ENV, tag = process.env.CHANT_PARAM_TAG;
+export default Op({ name: "a", overview: "x", phases: [phase("P", [shell("echo " + env + tag + " $CHANT_ENV$CHANT_PARAM_TAG >said"), gate("go")])] });
+`)
+	res := runOp(t, p, host.RunRef{Op: "a"})
+	if said, err := os.ReadFile(filepath.Join(dir, "said")); res.Run.State != host.RunWaiting || string(said) != "undefinedundefined\n" {
+		t.Fatalf("%+v, %q, %v", res.Run, said, err)
+	}
+	o.Env = os.Environ()
+	later := project.New(dir, o)
+	if again := runOp(t, later, host.RunRef{ID: res.Run.ID, Op: "a"}); again.Run.State != host.RunWaiting {
+		t.Errorf("%+v", again.Run)
+	}
+}
+
 func TestOpsShowNoValues(t *testing.T) {
 	const secret = "p@ss \"word\"  <1>"
 	p, dir := open(t, "", project.Options{Env: append(os.Environ(), "SECRET="+secret, "SHORT=1234567"), Runs: t.TempDir()})

@@ -23,10 +23,14 @@ const variable = "CHANT_ACP_COPY"
 // leader of a process group; environ is its whole environment.
 func Command(name string, environ []string) *exec.Cmd {
 	nonce := rand.Text()
+	environ = append(environ[:len(environ):len(environ)], variable+"="+nonce)
+	if endsAtOnce != "" {
+		environ = append(environ, endsAtOnce)
+	}
 	return &exec.Cmd{
 		Path:        "/proc/self/exe", // even where the file was replaced since
 		Args:        []string{name, nonce},
-		Env:         append(environ[:len(environ):len(environ)], variable+"="+nonce),
+		Env:         environ,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 }
@@ -41,5 +45,7 @@ func Is(name string) bool { return Any() && os.Args[0] == name }
 
 // Environ is the environment without what makes a process a copy.
 func Environ() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, variable+"=") })
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, variable+"=") || endsAtOnce != "" && v == endsAtOnce
+	})
 }

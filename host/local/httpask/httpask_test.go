@@ -22,6 +22,8 @@ func TestDo(t *testing.T) {
 		switch r.URL.Path {
 		case "/teapot":
 			w.WriteHeader(http.StatusTeapot)
+		case "/far": // each time to a longer address
+			http.Redirect(w, r, "/far?"+strings.Repeat("x", 200<<10), http.StatusFound)
 		case "/long": // what is looked for lies across pieces that are read
 			fmt.Fprint(w, strings.Repeat("x", 64<<10-3)+"needle"+strings.Repeat("x", 100<<10))
 		default:
@@ -42,6 +44,7 @@ func TestDo(t *testing.T) {
 		{request: httpask.Request{URL: "/a", Status: 204}, says: "status 200 (want 204)"},
 		{request: httpask.Request{URL: "/long", Contains: text("needle")}, status: 200},
 		{request: httpask.Request{URL: "/long", Contains: text("needles")}, says: `the body lacks "needles"`},
+		{request: httpask.Request{URL: "/far"}, says: "stopped after 10 redirects"},
 		{request: httpask.Request{URL: "/a", Method: "NO GOOD"}, says: "invalid method"},
 	} {
 		c.request.URL = server.URL + c.request.URL

@@ -157,7 +157,7 @@ func (c *cache) save() error {
 // the shims, the modules that evaluate, and the rules written in Go, which the
 // number stands for.
 func evaluatorVersion() string {
-	const rules = "2"
+	const rules = "3"
 	sum := sha256.New()
 	sum.Write([]byte(rules + "\n" + wire.ShimSource()))
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -48,9 +48,21 @@ func serve() error {
 	}
 	var a httpask.Answer
 	if a.Status, err = ask(r); err != nil {
-		a.Error = err.Error()
+		a.Error = short(err.Error())
 	}
 	return json.NewEncoder(os.Stdout).Encode(a)
+}
+
+// maxHalf bounds each end of an error, in bytes.
+const maxHalf = 2 << 10
+
+// short leaves out the middle of an error, which is what the server wrote, such as
+// where it sends us: it begins with what was asked and ends with the reason.
+func short(s string) string {
+	if len(s) <= 2*maxHalf {
+		return s
+	}
+	return s[:maxHalf] + "…" + s[len(s)-maxHalf:]
 }
 
 // ask makes the request. The connection is closed with the process.

@@ -73,6 +73,9 @@ func findings(file string, messages []api.Message) []op.Finding {
 	var found []op.Finding
 	for _, m := range messages {
 		f := op.Finding{File: file, Message: m.Text}
+		if strings.HasPrefix(m.Text, "Top-level await") {
+			f.Message = "Top-level await can't be used: an Op's file is evaluated in one go; let a step wait"
+		}
 		if m.Location != nil {
 			f.File = strings.TrimPrefix(m.Location.File, ours+":")
 			column := min(m.Location.Column, len(m.Location.LineText))

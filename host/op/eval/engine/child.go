@@ -143,6 +143,8 @@ func explain(err error) (message string, spent bool) {
 		return wire.TooLarge, true
 	case thrown.Name == "ReferenceError":
 		return fmt.Sprintf("it throws %v; an Op's file is evaluated without Node", err), false
+	case strings.TrimSpace(err.Error()) == "":
+		return "it throws something that can't be shown", false
 	}
 	return fmt.Sprintf("it throws %v", err), false
 }
