@@ -200,7 +200,8 @@ func adapters(self, profile string) ([]gateway.Adapter, error) {
 	var list []gateway.Adapter
 	if _, other := s.Adapters[own]; !other {
 		list = append(list, gateway.Adapter{
-			Slug: own, Command: []string{self, "serve"}, Env: personal(), Description: "The allow-listed commands of a project", MCP: true,
+			Slug: own, Command: []string{self, "serve", "--confirm", "ask", "--gates", "ask"}, Env: personal(),
+			Description: "The allow-listed commands of a project", MCP: true,
 		})
 	}
 	for _, slug := range slices.Sorted(maps.Keys(s.Adapters)) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -130,6 +132,27 @@ func TestReadBody(t *testing.T) {
 			if errors.As(err, &p); c.status == 0 && err != nil || c.status != 0 && (p == nil || p.Status != c.status) {
 				t.Errorf("%s, %d bytes: %v, want %d", c.media, len(c.body), err, c.status)
 			}
+		}
+	}
+}
+
+// TestProblemsAreExplained: the type of a problem is an address in the documents.
+func TestProblemsAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("problem.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := regexp.MustCompile(`= kind\{"([a-z-]+)", "[^"]+", http\.Status(\w+)\}`).FindAllSubmatch(source, -1)
+	if len(kinds) < 10 {
+		t.Fatalf("only %d types were found", len(kinds))
+	}
+	for _, k := range kinds {
+		if !strings.Contains(string(page), "\n### "+string(k[1])+"\n") {
+			t.Errorf("docs/gateway.md does not explain %s", k[1])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -313,4 +314,67 @@ func slowest(seen []atomic.Int64) int64 {
 		least = min(least, seen[i].Load())
 	}
 	return least
+}
+
+// BenchmarkReaders: a thousand readers, one event a millisecond. It reports how
+// far behind the slowest was at the end, in events, and how many were closed.
+func BenchmarkReaders(b *testing.B) {
+	const readers = 1000
+	g, err := New(Options{Workspace: b.TempDir(), OpenReads: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := g.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	seen := make([]atomic.Int64, readers)
+	var closed atomic.Int64
+	var all sync.WaitGroup
+	for i := range readers {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(g.URL(), "http://"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		in := bufio.NewReaderSize(conn, 16<<10)
+		if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			b.Fatalf("%q %v", line, err)
+		}
+		all.Go(func() {
+			defer conn.Close()
+			for {
+				line, err := in.ReadSlice('\n')
+				switch {
+				case err != nil:
+					return
+				case bytes.HasPrefix(line, []byte("event: tick")):
+					seen[i].Add(1)
+				case bytes.HasPrefix(line, []byte("event: closed")):
+					if seen[i].Load() < int64(b.N) {
+						closed.Add(1)
+					}
+					return
+				}
+			}
+		})
+	}
+	b.ResetTimer()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	began := time.Now()
+	for n := 0; n < b.N; <-tick.C {
+		for due := int(time.Since(began) / time.Millisecond); n <= due && n < b.N; n++ { // ticks that were late
+			g.Publish("tick", n)
+		}
+	}
+	b.ReportMetric(float64(int64(b.N)-slowest(seen)), "behind")
+	b.StopTimer()
+	for slowest(seen) < int64(b.N) && closed.Load() == 0 {
+		<-tick.C
+	}
+	b.ReportMetric(float64(closed.Load()), "closed")
+	if err := g.Stop(b.Context()); err != nil {
+		b.Error(err)
+	}
+	all.Wait()
 }

@@ -56,7 +56,6 @@ var (
 	unauthorized  = kind{"unauthorized", "The bearer token is missing or wrong", http.StatusUnauthorized}
 	foreignHost   = kind{"foreign-host", "The gateway does not listen as this host", http.StatusForbidden}
 	foreignOrigin = kind{"foreign-origin", "Pages of this origin are not trusted", http.StatusForbidden}
-	notAllowed    = kind{"not-allowed", "This is not allowed", http.StatusForbidden}
 	notFound      = kind{"not-found", "There is no such thing", http.StatusNotFound}
 	wrongMethod   = kind{"wrong-method", "The method does not fit", http.StatusMethodNotAllowed}
 	conflict      = kind{"conflict", "The state of things does not fit", http.StatusConflict}
@@ -139,7 +138,7 @@ func (c *caughtErrors) problem() error {
 		return nil
 	}
 	k := badRequest
-	for _, other := range []kind{tooLarge, wrongMedia, upgrade, wrongMethod, notFound, notAllowed, internal} {
+	for _, other := range []kind{tooLarge, wrongMedia, upgrade, wrongMethod, notFound, internal} {
 		if other.status == c.status {
 			k = other
 		}
