@@ -66,7 +66,7 @@ var imports = map[string][]string{
 	"internal/termtext":     {},
 
 	"cmd/chant-acp": {
-		"acp", "acp/agent", "command", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
+		"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
 		"runtime/config", "runtime/conversation", "runtime/gateway", "runtime/heartbeat", "runtime/session", "runtime/thread",
 		"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
 	},

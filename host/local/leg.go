@@ -115,7 +115,7 @@ func (l *leg) append(e entry) error {
 		return l.fault // after a hole in the journal nothing may follow
 	}
 	if l.history.lacks == "" {
-		e.LogLacks = l.rt.mask.Text(l.log.lack())
+		e.LogLacks = l.rt.mask.Text(l.log.Lacks())
 	}
 	err := l.journal.append(e)
 	if err == nil {
