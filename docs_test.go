@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host/op"
 )
 
 // pages lists what people read.
@@ -69,7 +70,8 @@ func whole(text string) string {
 }
 
 // TestManifestsInDocuments parses every yaml block. One that a text block
-// follows is an example of errors or warnings, and has to give just those.
+// follows is an example of errors or warnings, and has to give just those. One
+// with phases is an Op.
 func TestManifestsInDocuments(t *testing.T) {
 	checked := 0
 	for _, file := range pages(t) {
@@ -79,6 +81,12 @@ func TestManifestsInDocuments(t *testing.T) {
 				continue
 			}
 			checked++
+			if strings.Contains("\n"+b.text, "\nphases:") {
+				if _, err := op.Decode("page.op.yaml", []byte(b.text)); err != nil {
+					t.Errorf("%s:%d: this Op is none:\n%v", file, b.line, err)
+				}
+				continue
+			}
 			var want []string
 			if i+1 < len(list) && list[i+1].language == "text" {
 				want = strings.Split(strings.TrimSuffix(list[i+1].text, "\n"), "\n")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -331,6 +332,18 @@ func (b *Batch) Notify(method string, params any) {
 		return
 	}
 	b.buf = line
+}
+
+// Ask adds a request whose answer, if one comes, counts for nothing.
+func (b *Batch) Ask(method string, params any) {
+	line := append(append(b.buf, `{"jsonrpc":"2.0","id":`...), strconv.FormatUint(b.peer.seq.Add(1), 10)...)
+	line = append(append(append(line, `,"method":"`...), method...), `","params":`...)
+	line, err := AppendValue(line, params)
+	if err != nil {
+		b.peer.log.Error().Err(err).Str("method", method).Msg("a request could not be encoded")
+		return
+	}
+	b.buf = append(line, '}', '\n')
 }
 
 // Reply adds the answer to r. Only the first answer to a request counts.

@@ -39,7 +39,7 @@ func FuzzAllowList(f *testing.F) {
 		"copy a ../b", "copy -- -a", "say --loud a 'b  c'", "wait -- -5", "wait 5 --for=1h --strict", "pair '' b", "pair a -- -b", "label --text '{text}'",
 		"chant build --env prod", "lifecycle diff prod k8s", "lc plan dev", "run --components all", "build --param a=b -o dist", "chant explain x",
 		"plan {env}", "say '{words}' '{{n}}'", "copy '' ''", "copy /etc/passwd", "go test '-exec=x'", "pass \"a\nb\"", "chant chant status", "//status",
-		"say -- -x", "say a -- -", "wrap -- -x", "pair -- '' -b", "copy out/x", "wait 5 --for=-1s", "build --format --json", "build --", "lint -w", "run list --components",
+		"say -- -x", "say a -- -", "wrap -- -x", "pair -- '' -b", "copy out/x", "wait 5 --for=-1s", "build --format --json", "build --", "lint -w", "run list --components", "run hello --env dev --param a=b", "run hello --run r1", "approve a b@0a1b --answer 1", "signal k {}",
 	} {
 		for environment := range byte(4) {
 			f.Add(line, environment)

@@ -19,17 +19,21 @@ type Builtin struct {
 	// Check, where set, refuses arguments for another reason than their number;
 	// its answer is a clause such as `n must be a number`, "" when all is well.
 	Check func(args []string) string
+
+	// params, where set, are the arguments in place of all of the above; see
+	// [OpLine].
+	params func() []*param
 }
 
-// DefaultBuiltins are the built-in commands that need nothing but the agent.
+// DefaultBuiltins are all built-in commands.
 func DefaultBuiltins() []Builtin {
-	return []Builtin{
+	return append([]Builtin{
 		{Name: "help", Signature: "help [command]", Summary: "Show what can be run here, or one command in full", Effect: Read, MaxArgs: -1},
 		{Name: "explain", Signature: "explain <command line>", Summary: "Show what a command line would run, without running it", Effect: Read, MinArgs: 1, MaxArgs: -1},
 		{Name: "history", Signature: "history [n]", Summary: "List the last commands of this session", Effect: Read, MaxArgs: 1, Check: checkCount},
 		{Name: "again", Signature: "again [n]", Summary: "Run the last command again, or the nth last", Effect: Read, MaxArgs: 1, Check: checkCount},
 		{Name: "confirm", Signature: "confirm <code>", Summary: "Run the command that waits for this code", Effect: Read, MinArgs: 1, MaxArgs: 1},
-	}
+	}, opBuiltins()...)
 }
 
 func checkCount(args []string) string {
@@ -50,18 +54,6 @@ func reserved(w string) bool {
 		return true
 	}
 	return false
-}
-
-// notOffered is the truth about a reserved word that is not among the built-ins
-// of a registry.
-func notOffered(w string) string {
-	switch w {
-	case "run", "ops":
-		return "runs of Ops are not part of this version"
-	case "approve", "reject", "signal":
-		return "gates of Ops are not part of this version, so nothing waits for it"
-	}
-	return "it is not part of this version"
 }
 
 // checkArgs refuses a wrong number of arguments, and wrong ones.

@@ -20,7 +20,7 @@ func (r *Registry) Explain(words []string, o ParseOptions) (string, error) {
 	row := func(label, text string) { fmt.Fprintf(&b, "  %-11s %s\n", label, text) }
 	fmt.Fprintf(&b, "%s (%s)\n", inv.Line, inv.Kind)
 	if inv.Kind == KindBuiltin {
-		row("runs", "no program; it is carried out by the agent itself")
+		explainBuiltin(inv, row)
 		return b.String(), nil
 	}
 	row("runs", Quote(inv.Argv))
@@ -43,6 +43,20 @@ func (r *Registry) Explain(words []string, o ParseOptions) (string, error) {
 		row("note", inv.Notice)
 	}
 	return b.String(), nil
+}
+
+// explainBuiltin says what a built-in would do. What an Op's steps are, its file
+// says, and is not read for this.
+func explainBuiltin(inv *Invocation, row func(label, text string)) {
+	if inv.Name != "run" {
+		row("runs", "no program; it is carried out by the agent itself")
+		return
+	}
+	row("runs", "the steps of the Op "+Quote([]string{inv.Op.Op})+"; `ops` shows its phases and gates")
+	row("in", inv.Dir)
+	row("variables", variableNames(inv.Env))
+	row("effect", string(inv.Effect))
+	row("confirm", "by the gates of the Op, where it has some")
 }
 
 // variableNames leaves the values out: they may be secrets.
@@ -73,6 +87,9 @@ func (r *Registry) detail(e *entry) string {
 	fmt.Fprintf(&b, "%s\n  %s\n", e.signature, e.summary)
 	switch e.kind {
 	case KindBuiltin:
+		if e.builtin.params != nil {
+			e.builtin.specOf().rows(&b)
+		}
 		b.WriteString("\n  Built in.\n")
 	case KindProject:
 		e.spec.detail(&b)
@@ -84,9 +101,22 @@ func (r *Registry) detail(e *entry) string {
 }
 
 func (s *spec) detail(b *strings.Builder) {
+	width, row := s.rows(b)
+	fmt.Fprintf(b, "\n  %-*s  %s\n", width, "runs", s.source())
+	if s.cwd != "" {
+		row("in", s.cwd)
+	}
+	row("effect", string(s.effect))
+	row("confirm", describeConfirm(s.confirm))
+	row("time limit", shortDuration(s.timeout))
+}
+
+// rows shows the parameters, and returns the width of the labels and what writes
+// more rows below them.
+func (s *spec) rows(b *strings.Builder) (width int, row func(label, text string)) {
 	params := slices.Concat(s.positionals(), slices.DeleteFunc(slices.Clone(s.params), func(p *param) bool { return p.position > 0 }))
 	labels := make([]string, len(params))
-	width := 10
+	width = 10
 	for i, p := range params {
 		labels[i] = p.name
 		if p.flag != "" {
@@ -100,7 +130,7 @@ func (s *spec) detail(b *strings.Builder) {
 	if len(params) > 0 || !s.rest.none() {
 		b.WriteByte('\n')
 	}
-	row := func(label, text string) {
+	row = func(label, text string) {
 		wrapText(b, fmt.Sprintf("  %-*s  ", width, label), text)
 	}
 	for i, p := range params {
@@ -109,14 +139,7 @@ func (s *spec) detail(b *strings.Builder) {
 	if !s.rest.none() {
 		row("argument …", s.rest.describe())
 	}
-	b.WriteByte('\n')
-	fmt.Fprintf(b, "  %-*s  %s\n", width, "runs", s.source())
-	if s.cwd != "" {
-		row("in", s.cwd)
-	}
-	row("effect", string(s.effect))
-	row("confirm", describeConfirm(s.confirm))
-	row("time limit", shortDuration(s.timeout))
+	return width, row
 }
 
 // describe says what the parameter takes.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/chant-acp/chant-acp/internal/trust"
 )
 
 // FindManifest looks for the manifest of a session in dir: from dir up to the
@@ -107,10 +109,10 @@ func distrustFolder(folder string, start fs.FileInfo) string {
 	switch {
 	case err != nil:
 		return "it cannot be read: " + err.Error()
-	case !sameFileSystem(info, start):
+	case !trust.SameFileSystem(info, start):
 		return "it lies on another file system than the session's directory"
 	}
-	return distrust(info)
+	return trust.Reason(info)
 }
 
 // distrustManifest checks the file under a manifest's name, following a link
@@ -127,7 +129,7 @@ func distrustManifest(name string, start fs.FileInfo) string {
 	switch {
 	case err != nil:
 		return "it cannot be read: " + err.Error()
-	case !sameFileSystem(info, start):
+	case !trust.SameFileSystem(info, start):
 		return "it lies on another file system than the session's directory"
 	}
 	return distrustFile(info)
@@ -138,5 +140,5 @@ func distrustFile(info fs.FileInfo) string {
 	if !info.Mode().IsRegular() {
 		return "it is not a regular file"
 	}
-	return distrust(info)
+	return trust.Reason(info)
 }

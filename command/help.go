@@ -51,8 +51,13 @@ func (r *Registry) below(words []string, except *entry) []*entry {
 func (r *Registry) overview() string {
 	var b strings.Builder
 	var builtins []string
+	var ofOps []*entry
 	for _, e := range r.ordered {
-		if e.kind == KindBuiltin {
+		switch {
+		case e.kind != KindBuiltin:
+		case e.builtin.params != nil:
+			ofOps = append(ofOps, e)
+		default:
 			builtins = append(builtins, e.signature)
 		}
 	}
@@ -101,6 +106,7 @@ func (r *Registry) overview() string {
 		b.WriteByte('\n')
 	}
 	wrap(&b, "Built in: ", builtins)
+	wrap(&b, "Ops: ", compact(ofOps))
 	if list := r.environmentNames(); len(list) > 0 {
 		wrap(&b, "Environments: ", list)
 	}

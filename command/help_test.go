@@ -27,7 +27,7 @@ func TestHelp(t *testing.T) {
 	var at []int
 	for _, want := range []string{
 		"READ", "plan <env> [--target …]", "Show what would change", "status", "WRITE", "db migrate", "(asks first)",
-		"DESTROY", "db reset [env]", "Built in: help [command]", "confirm <code>", "dev, staging, prod (protected)", "`help <command>`",
+		"DESTROY", "db reset [env]", "Built in: help [command]", "confirm <code>", "Ops: run, run (list, status, log, cancel), approve, reject, signal, ops", "dev, staging, prod (protected)", "`help <command>`",
 	} {
 		at = append(at, strings.Index(text, want))
 	}
@@ -75,7 +75,9 @@ func TestHelpTopic(t *testing.T) {
 		"chant explain":  {"explain [path]", "runs        chant explain"},
 		"plan dev":       {"plan <env>"},
 		"nothing":        {"there is no command"},
-		"run":            {"run <name|all> --components"},
+		"run":            {"run <op> [flags]", "--no-depends", "NAME=VALUE, a parameter of the run; may be repeated", "run status", "run <name|all> --components"},
+		"run cancel":     {"run cancel [op] [--run …]", "without compensation"},
+		"approve":        {"gate@digest", "--answer", "required"},
 	} {
 		words, _ := Split(topic)
 		text := r.Help(words)
@@ -144,7 +146,7 @@ func TestAdvertised(t *testing.T) {
 		}
 	}
 	for _, a := range sample(t, "").Advertised() {
-		if isVerb(a.Name) && a.Name != "explain" {
+		if isVerb(a.Name) && a.Name != "explain" && a.Name != "run" {
 			t.Errorf("advertises the verb %s without a chant program", a.Name)
 		}
 	}

@@ -68,6 +68,7 @@ type Invocation struct {
 	Line  string
 	Words []string // the words of Line
 	Args  []string // the words after the name
+	Op    *OpLine  // what Args say, of a built-in about Ops; nil for others
 
 	// Argv is the program and its arguments; nil for a built-in. Argv[0] is a
 	// bare name to look up on PATH, or an absolute path.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chant-acp/chant-acp/internal/strictyaml"
 )
 
 func TestLacking(t *testing.T) {
@@ -42,7 +44,7 @@ func TestLacking(t *testing.T) {
 		if !marked {
 			break
 		}
-		line, column := position([]byte(before), len(before))
+		line, column := strictyaml.Position([]byte(before), len(before))
 		want, rest = append(want, place{line, column}), before+after
 	}
 	found := mustManifest(t, strings.ReplaceAll(text, "§", "")).Lacking(root, find)

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/strictyaml"
+	"github.com/chant-acp/chant-acp/internal/trust"
 )
 
 // ManifestName is the file name of a project's manifest.
@@ -70,7 +73,7 @@ type Manifest struct {
 // *[ManifestError].
 func ReadManifest(path string) (*Manifest, error) {
 	// Non-blocking, so that a pipe under this name cannot hold the session.
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|trust.OpenNonblock, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
@@ -95,12 +98,18 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 	sum := sha256.Sum256(data)
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	d := &decoder{file: file}
-	d.end.line, d.end.column = position(text, len(text))
+	d.end.line, d.end.column = strictyaml.Position(text, len(text))
 	m := &Manifest{file: file, digest: hex.EncodeToString(sum[:])}
 	if len(data) > MaxManifest {
 		d.at(1, 1, "the manifest is larger than %d bytes, the most that is read; move what is not a command elsewhere", MaxManifest)
-	} else if root := d.parse(text); root != nil {
+	} else if root, problems := strictyaml.Parse(text, "the manifest"); root != nil {
 		d.manifest(root, m)
+	} else if len(problems) == 0 {
+		d.at(1, 1, "the manifest is empty; it needs at least: version: 1")
+	} else {
+		for _, p := range problems {
+			d.at(p.Line, p.Column, "%s", p.Message)
+		}
 	}
 	if len(d.found) > 0 {
 		sortDiagnostics(d.found)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/strictyaml"
 )
 
 // header begins a manifest whose commands follow in the test.
@@ -216,7 +218,7 @@ func TestManifestErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before, after, _ := strings.Cut(tt.text, "§")
-			line, column := position([]byte(before), len(before))
+			line, column := strictyaml.Position([]byte(before), len(before))
 			_, err := ParseManifest("f.yaml", []byte(before+after))
 			var bad *ManifestError
 			if !errors.As(err, &bad) {
@@ -382,7 +384,7 @@ func FuzzManifest(f *testing.F) {
 			if len(text) > 1<<10 {
 				break // quadratic
 			}
-			line, column := position(text, i)
+			line, column := strictyaml.Position(text, i)
 			places[place{line, column}] = true
 		}
 		for _, d := range bad.Diagnostics {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/trust"
 )
 
 // TrustedProgram returns the path of an executable file that comes with a
@@ -30,7 +32,7 @@ func TrustedProgram(root, rel string) string {
 		return ""
 	}
 	info, err := os.Stat(target)
-	if err != nil || info.Mode().Perm()&0o111 == 0 || distrustFile(info) != "" || !sameFileSystem(info, start) {
+	if err != nil || info.Mode().Perm()&0o111 == 0 || distrustFile(info) != "" || !trust.SameFileSystem(info, start) {
 		return ""
 	}
 	return path

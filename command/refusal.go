@@ -89,15 +89,7 @@ const (
 func (r *Registry) unknown(words []string) *Refusal {
 	first := words[0]
 	if reserved(first) && len(r.own[first]) == 0 {
-		reason := fmt.Sprintf("%s: %s", first, notOffered(first))
-		switch {
-		case first != "run":
-		case r.chant != "":
-			reason += "; `run <name> --components` runs components through chant"
-		case runsComponents(words):
-			reason = "run --components is chant's, and " + noChant
-		}
-		return &Refusal{Reason: reason}
+		return &Refusal{Reason: first + ": it is not offered here"}
 	}
 	if why := neverRun(first); why != "" && r.chant != "" && len(r.own[first]) == 0 {
 		return &Refusal{Reason: why}

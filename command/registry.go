@@ -204,6 +204,20 @@ func strip(words []string) (rest []string, chant bool) {
 	return words, false
 }
 
+// builtin checks the arguments of a built-in command.
+func (r *Registry) builtin(e *entry, inv *Invocation, o ParseOptions) *Refusal {
+	switch {
+	case e.name == "run" && runsComponents(inv.Words): // lookup gives them to chant where there is one
+		return &Refusal{Reason: "run --components is chant's, and " + noChant}
+	case e.builtin.params != nil:
+		return r.opLine(e, inv, o)
+	}
+	if reason := e.builtin.checkArgs(inv.Args); reason != "" {
+		return e.refuse(reason)
+	}
+	return nil
+}
+
 // Parse selects the command that the words name and checks their arguments. Its
 // errors are *[Refusal].
 func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
@@ -229,9 +243,7 @@ func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
 	var refusal *Refusal
 	switch e.kind {
 	case KindBuiltin:
-		if reason := e.builtin.checkArgs(inv.Args); reason != "" {
-			refusal = e.refuse(reason)
-		}
+		refusal = r.builtin(e, inv, o)
 	case KindProject:
 		refusal = r.project(e, inv, o)
 	case KindVerb:

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/chant-acp/chant-acp/internal/strictyaml"
 )
 
 // Each text is no YAML, and has one error at the mark: the first character that
@@ -105,7 +107,7 @@ func TestSyntaxErrorsHaveTheirPlace(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before, after, _ := strings.Cut(tt.text, "§")
 			text := strings.TrimPrefix(before, "\ufeff")
-			line, column := position([]byte(text), len(text))
+			line, column := strictyaml.Position([]byte(text), len(text))
 			_, err := ParseManifest("f.yaml", []byte(before+after))
 			var bad *ManifestError
 			if !errors.As(err, &bad) || len(bad.Diagnostics) != 1 {
@@ -125,7 +127,7 @@ func TestPosition(t *testing.T) {
 	}{
 		{"", 1, 1}, {"ab", 1, 3}, {"a\n", 2, 1}, {"a\r\nb", 2, 2}, {"a\rb", 2, 2}, {"a\r", 2, 1}, {"ä\nöü", 2, 3}, {"\n\n", 3, 1},
 	} {
-		if line, column := position([]byte(tt.text), len(tt.text)); line != tt.line || column != tt.column {
+		if line, column := strictyaml.Position([]byte(tt.text), len(tt.text)); line != tt.line || column != tt.column {
 			t.Errorf("%q ends at %d:%d, want %d:%d", tt.text, line, column, tt.line, tt.column)
 		}
 	}

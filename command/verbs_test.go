@@ -87,9 +87,6 @@ func TestVerbsRefuse(t *testing.T) {
 		{"run --components", "<name|all> is missing"},
 		{"run --components=api", "no value after ="},
 		{"run list --components", "takes the word for something else"},
-		{"run list", "not part of this version"},
-		{"chant run api", "`run <name> --components`"},
-		{"chant ops", "not part of this version"},
 	}
 	for _, tt := range tests {
 		inv, err := parse(t, r, tt.line, ParseOptions{})

@@ -38,35 +38,6 @@ func (d *decoder) bad(n *yaml.Node, format string, args ...any) {
 	d.at(n.Line, n.Column, format, args...)
 }
 
-const noAliases = "aliases (*%s) are not supported here; write the value out"
-
-// plain refuses what makes the same text mean something else elsewhere:
-// anchors, aliases, merge keys and tags of other schemas. Refusing aliases also
-// keeps a small file from standing for a huge one.
-func (d *decoder) plain(n *yaml.Node) bool {
-	ok := true
-	switch {
-	case n.Kind == yaml.AliasNode:
-		d.bad(n, noAliases, n.Value)
-		return false
-	case n.Anchor != "":
-		d.bad(n, "anchors (&%s) are not supported here; write the value out where it is needed", n.Anchor)
-		ok = false
-	case n.Tag == "!!merge":
-		d.bad(n, "merge keys (<<) are not supported here; write the keys out")
-		ok = false
-	case n.Style&yaml.TaggedStyle != 0:
-		d.bad(n, "tags (%s) are not supported here; remove the tag", n.Tag)
-		ok = false
-	}
-	for _, c := range n.Content {
-		if !d.plain(c) {
-			ok = false
-		}
-	}
-	return ok
-}
-
 // kindOf names what a node is, for messages.
 func kindOf(n *yaml.Node) string {
 	switch {

@@ -20,6 +20,10 @@ type Host interface {
 	// Start starts the program of an invocation. ctx bounds the start only. An
 	// error means that nothing runs; it says why and what to do.
 	Start(ctx context.Context, inv *command.Invocation, o StartOptions) (Run, error)
+	// Ops is what runs the project's Ops. It is made when it is first asked for.
+	Ops() (Runtime, error)
+	// OpSet reads all Ops of the project as they are now.
+	OpSet(ctx context.Context) (OpSet, error)
 }
 
 // AllowList is what a project allows.

@@ -35,6 +35,9 @@ const (
 	OriginClient Origin = iota
 	OriginMCP
 	OriginHeartbeat
+	// OriginProgram is a connection of a program that an agent runs: a step that
+	// types lines is not the person who let it run.
+	OriginProgram
 )
 
 // Options configure an Agent. The zero value of each is its default.
@@ -63,6 +66,10 @@ type Options struct {
 	// through the client, "retype" by a typed line, "auto" or "" by what is
 	// known of the client.
 	Confirm string
+	// Gates says how a gate of an Op asks: "reply" or "" by lines to type, "ask"
+	// through the client while the turn is open, "durable" through the client with
+	// an answer that comes with a later prompt.
+	Gates string
 	// Refusal overrides the stop reason of a refused prompt: "refusal" or
 	// "end_turn"; "auto" or "" by what is known of the client.
 	Refusal string

@@ -66,6 +66,9 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 	case "confirm":
 		return t.later(nil, func() end { return t.confirm(allow, inv.Args[0]) })
 	}
+	if inv.Op != nil {
+		return t.opBuiltin(inv)
+	}
 	return t.refuse(fmt.Errorf("%s is not part of this version", code(inv.Name)))
 }
 
@@ -100,6 +103,9 @@ func (t *turn) again(allow host.AllowList, n int) end {
 	inv, err := allow.Registry.Parse(words, t.parseOptions())
 	if err != nil {
 		return t.refuse(err)
+	}
+	if inv.Kind == command.KindBuiltin { // only those that run something are remembered
+		return t.opAgain(inv)
 	}
 	return t.command(inv)
 }

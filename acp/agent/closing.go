@@ -92,8 +92,18 @@ func notes(res host.Result, stats shapeStats) []string {
 
 // sentenceEnd is s, ended by a full stop.
 func sentenceEnd(s string) string {
-	if strings.HasSuffix(s, ".") {
+	if isSentence(s) {
 		return s
 	}
 	return s + "."
+}
+
+// isSentence says whether a text has an end of its own.
+func isSentence(s string) bool {
+	for _, end := range []string{".", "…", "!", "?"} {
+		if strings.HasSuffix(s, end) {
+			return true
+		}
+	}
+	return false
 }

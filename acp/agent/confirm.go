@@ -46,13 +46,15 @@ func (t *turn) confirmation(inv *command.Invocation) command.Confirm {
 	return command.ConfirmRetype
 }
 
-// person says why this turn can't be confirmed at all, "" where it can.
+// noPerson says why this turn can't be confirmed at all, "" where it can.
 func (t *turn) noPerson() string {
 	switch t.conn.origin {
 	case OriginMCP:
 		return "it has to be confirmed by a person, and this turn came over MCP"
 	case OriginHeartbeat:
 		return "it has to be confirmed by a person, and this turn was started by HEARTBEAT.md"
+	case OriginProgram:
+		return "it has to be confirmed by a person, and this turn was started by a program that chant-acp runs"
 	}
 	return ""
 }
@@ -175,7 +177,7 @@ func (x *execution) askPerson() (end, bool) {
 	for {
 		before := place.changed()
 		place.release(false)
-		x.announce(acp.ToolPending)
+		x.askedFor()
 		if e, ok := x.answer(); !ok {
 			return e, false
 		}
@@ -188,6 +190,15 @@ func (x *execution) askPerson() (end, bool) {
 		}
 		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", code(cut(x.inv.Line, titleRunes))))
 	}
+}
+
+// askedFor shows the call that the person is asked about.
+func (x *execution) askedFor() {
+	if x.announced { // asked before
+		x.goesOn(acp.ToolPending)
+		return
+	}
+	x.announce(acp.ToolPending, x.rawInput(), x.describe())
 }
 
 // answer puts the question and judges the answer: anything but the option that

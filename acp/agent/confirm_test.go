@@ -367,7 +367,7 @@ func TestConfirmCodes(t *testing.T) {
 
 // Where no person is, nothing is confirmed.
 func TestConfirmingNeedsAPerson(t *testing.T) {
-	for origin, why := range map[agent.Origin]string{agent.OriginMCP: "MCP", agent.OriginHeartbeat: "HEARTBEAT.md"} {
+	for origin, why := range map[agent.Origin]string{agent.OriginMCP: "MCP", agent.OriginHeartbeat: "HEARTBEAT.md", agent.OriginProgram: "a program that chant-acp runs"} {
 		for _, confirm := range []string{"auto", "ask", "retype"} {
 			s := setup{origin: origin, client: "zed"}
 			s.options.Confirm = confirm

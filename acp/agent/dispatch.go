@@ -191,6 +191,7 @@ func (c *conn) prompt(r *acp.Request) error {
 	}
 	s.follow()
 	t := newTurn(s, r, req.Prompt)
+	t.meta = req.Meta
 	if !s.open(t) {
 		return acp.Errorf(acp.CodeInvalidRequest, "a command is still running in this session: wait for it to end, or cancel it").With("sessionId", s.id)
 	}

@@ -29,7 +29,7 @@ func TestEventAppendsTheJSONOfItsTags(t *testing.T) {
 			}).Draw(t, "which"))
 		}
 		if there("call") {
-			e.Call = &agent.CallEvent{Title: draw("title"), Status: acp.ToolPending, RawInput: json.RawMessage(`{"a":"<"}`), Cwd: draw("cwd"), Content: draw("content")}
+			e.Call = &agent.CallEvent{Title: draw("title"), Status: acp.ToolPending, RawInput: json.RawMessage(`{"a":"<"}`), Cwd: draw("cwd"), Content: draw("content"), Line: draw("line")}
 		}
 		if there("result") {
 			code := int(number("code"))
@@ -40,6 +40,9 @@ func TestEventAppendsTheJSONOfItsTags(t *testing.T) {
 		}
 		if there("code") {
 			e.Code = &agent.CodeEvent{Code: draw("code"), Words: []string{draw("word")}, Environment: draw("env"), Until: e.Time}
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "entries") {
+			e.Plan = append(e.Plan, acp.PlanEntry{Content: draw("content"), Priority: "medium", Status: draw("status")})
 		}
 		got, err := e.AppendJSON(nil)
 		if err != nil {

@@ -41,27 +41,32 @@ func (x *execution) queued() end {
 }
 
 func newExecution(t *turn, inv *command.Invocation) *execution {
-	t.session.mu.Lock()
-	allowed := t.session.allow.Version
-	t.session.mu.Unlock()
-	t.call = &execution{turn: t, inv: inv, id: "call_" + newID(), title: title(inv), allowed: allowed, options: t.parseOptions()}
-	return t.call
+	return &execution{
+		toolCall: toolCall{turn: t, id: "call_" + newID(), title: title(inv), line: inv.Line, cwd: inv.Dir},
+		reading:  t.reading(inv),
+	}
 }
 
 // execution is one program as the client sees it.
 type execution struct {
-	turn      *turn
-	inv       *command.Invocation
-	id        string
-	title     string
-	announced bool
-	shaper    *shaper
-	stopShow  context.CancelFunc
-	program   host.Run
-	// allowed is the version of the allow-list that inv was read from, with
-	// options.
-	allowed int
+	toolCall
+	reading
+	program host.Run
+}
+
+// reading is a command, with the version of the allow-list that it was read from
+// and how.
+type reading struct {
+	inv     *command.Invocation
+	version int
 	options command.ParseOptions
+}
+
+func (t *turn) reading(inv *command.Invocation) reading {
+	t.session.mu.Lock()
+	version := t.session.allow.Version
+	t.session.mu.Unlock()
+	return reading{inv, version, t.parseOptions()}
 }
 
 func newID() string {
@@ -85,8 +90,11 @@ func protectedMark(inv *command.Invocation) string {
 	return "[" + inv.Environment + "] "
 }
 
-func (x *execution) titled(e end) end {
-	e.line, e.title = x.inv.Line, x.title
+func (x *execution) titled(e end) end { return e.of(x.inv) }
+
+// of is the end of a turn that ran, or was to run, inv.
+func (e end) of(inv *command.Invocation) end {
+	e.line, e.title = inv.Line, title(inv)
 	return e
 }
 
@@ -98,15 +106,19 @@ func (x *execution) run() end {
 		x.fail("")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line))
 	}
-	if err := x.stillAllowed(); err != nil {
+	if err := x.stillAllowed(t); err != nil {
 		x.fail(err.Error())
 		return x.titled(t.refuse(err))
 	}
 	if x.inv.Notice != "" {
 		t.say(x.inv.Notice + "\n\n")
 	}
-	x.announce(acp.ToolInProgress)
-	x.newShaper()
+	if x.announced { // it was asked for
+		x.goesOn(acp.ToolInProgress)
+	} else {
+		x.announce(acp.ToolInProgress, x.rawInput(), "")
+	}
+	x.showWhileItRuns()
 	defer x.stopShow()
 	if err := x.start(); err != nil {
 		x.shaper.Abandon()
@@ -119,26 +131,24 @@ func (x *execution) run() end {
 		return x.titled(end{reason: acp.StopEndTurn, state: stateFailed})
 	}
 	res := x.program.Wait()
-	t.mu.Lock()
-	t.program = nil
-	t.mu.Unlock()
+	t.ran()
 	return x.conclude(res)
 }
 
 // stillAllowed looks again, now that the program is about to start: the command
 // may have waited for the place, or for a person, and the manifest may say
 // something else by now.
-func (x *execution) stillAllowed() error {
-	allow := x.turn.session.refresh()
-	if allow.Version == x.allowed {
+func (a reading) stillAllowed(t *turn) error {
+	allow := t.session.refresh()
+	if allow.Version == a.version {
 		return nil
 	}
-	inv, err := allow.Registry.Parse(x.inv.Words, x.options)
+	inv, err := allow.Registry.Parse(a.inv.Words, a.options)
 	if err != nil {
 		return err
 	}
-	if !sameRun(inv, x.inv) {
-		return fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(x.inv.Line))
+	if !sameRun(inv, a.inv) {
+		return fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(a.inv.Line))
 	}
 	return nil
 }
@@ -165,54 +175,20 @@ func (x *execution) start() error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.program, x.program = run, run
-	for _, why := range t.stops {
-		run.Stop(why)
-	}
+	x.program, x.started = run, true
+	t.runs(run)
 	return nil
 }
 
-// crash ends the tool call, and the program, after a panic in mid-run: what is
-// open on the wire is closed, and nothing more of the program is shown.
-func (x *execution) crash() {
-	x.turn.mu.Lock()
-	if x.turn.program != nil {
-		x.turn.program.Stop(host.StopFault)
-		x.turn.program = nil
-	}
-	x.turn.mu.Unlock()
-	if x.shaper != nil {
-		x.shaper.Abandon()
-		x.shaper.Wait()
-		for _, piece := range x.shaper.Finish() {
-			x.show(piece)
-		}
-	}
-	x.fail("this agent failed")
-}
-
-// newShaper prepares the way of the output to the client. What is shown waits
-// for the client to read, but not beyond the end of the turn or of the
-// program's time.
-func (x *execution) newShaper() {
-	t := x.turn
-	t.session.mu.Lock()
-	output := t.session.output
-	t.session.mu.Unlock()
-	ctx := t.context()
+// showWhileItRuns prepares the way of the output, which ends with the program's
+// time.
+func (x *execution) showWhileItRuns() {
+	ctx := x.turn.context()
 	x.stopShow = func() {}
 	if x.inv.Timeout > 0 {
-		ctx, x.stopShow = context.WithTimeout(t.context(), x.inv.Timeout)
+		ctx, x.stopShow = context.WithTimeout(ctx, x.inv.Timeout)
 	}
-	cfg := shaperConfig{
-		Plain: output == outputPlain, Full: output == outputFull, Quiet: output == outputQuiet,
-		LogPath: x.logPath,
-		Emit:    func(text string) error { return t.stream(ctx, x.outputEvent(text), x.outputUpdate(text)) },
-	}
-	if t.terminal {
-		cfg.Mode = shapeTerminal
-	}
-	x.shaper = newShaper(cfg)
+	x.newShaper(ctx, x.logPath)
 }
 
 func (x *execution) logPath() string { return x.program.Log() }
@@ -221,14 +197,7 @@ func (x *execution) logPath() string { return x.program.Log() }
 // and one closing line.
 func (x *execution) conclude(res host.Result) end {
 	t := x.turn
-	// Nothing holds Finish up: where the turn was stopped, what waits for the
-	// client has given up, and what a reading client was shown can be completed.
-	rest := x.shaper.Finish()
-	stats := x.shaper.Stats()
-	for _, piece := range rest {
-		x.show(piece)
-	}
-	t.said = t.said || (!t.terminal && stats.Shown > 0)
+	stats := x.endOutput()
 
 	e := x.titled(end{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
 	if res.ExitCode >= 0 { // else it was not seen to end
@@ -253,9 +222,7 @@ func (x *execution) conclude(res host.Result) end {
 	} else if tail := x.shaper.Tail(tailLines); tail != "" {
 		u.Content = []acp.ToolCallContent{acp.ToolText(fenced(tail))}
 	}
-	t.setCall(nil)
-	x.keepResult(u, &res.ExitCode, res.Signal)
-	t.session.notify(t.tail, u)
+	x.end(u, &res.ExitCode, res.Signal)
 	t.close(x.closing(e, res, stats))
 	return e
 }
@@ -281,4 +248,34 @@ func (x *execution) state(res host.Result) string {
 		return stateCompleted
 	}
 	return stateFailed
+}
+
+// rawInput is what will run, bounded as a whole.
+func (x *execution) rawInput() any {
+	argv, room := []string{}, fieldBytes
+	for i, a := range x.inv.Argv {
+		if room <= 0 {
+			argv = append(argv, fmt.Sprintf("… and %d more", len(x.inv.Argv)-i))
+			break
+		}
+		a = cutBytes(a, room+len("…"))
+		argv = append(argv, a)
+		room -= jsonLen(a) + len(`"",`)
+	}
+	return struct {
+		Command string   `json:"command"`
+		Argv    []string `json:"argv"`
+		Cwd     string   `json:"cwd"`
+	}{cutBytes(x.inv.Line, fieldBytes), argv, x.inv.Dir}
+}
+
+// rawOutput is the machine's account of how a program ended.
+type rawOutput struct {
+	ExitCode   int    `json:"exitCode"`
+	Signal     string `json:"signal,omitempty"`
+	DurationMS int64  `json:"durationMs"`
+	Bytes      int64  `json:"bytes"`
+	Truncated  bool   `json:"truncated"`
+	Log        string `json:"log,omitempty"`
+	LogLacks   string `json:"logLacks,omitempty"`
 }

@@ -148,7 +148,7 @@ func (t *turn) later(inv *command.Invocation, next func() end) end {
 		var held *SessionHeldError
 		switch {
 		case t.context().Err() != nil && inv != nil:
-			return newExecution(t, inv).titled(t.stoppedBeforeStart(inv.Line))
+			return t.stoppedBeforeStart(inv.Line).of(inv)
 		case t.context().Err() != nil:
 			return t.stoppedBeforeStart("")
 		case errors.As(err, &held):

@@ -11,6 +11,8 @@ type chantMeta struct {
 	Outcome  string
 	ExitCode *int   // of a program that ran
 	Confirm  string // the code that is waited for; "" for none
+	RunID    string // of the run of an Op; "" for none
+	Gate     string // at which the run waits; "" for none
 }
 
 // response is an acp.PromptResponse with our _meta.
@@ -32,5 +34,7 @@ func (m chantMeta) appendJSON(b []byte) []byte {
 		b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(*m.ExitCode), 10)
 	}
 	b = appendText(b, "confirm", m.Confirm)
+	b = appendText(b, "runId", m.RunID)
+	b = appendText(b, "gate", m.Gate)
 	return append(b, '}')
 }

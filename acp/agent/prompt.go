@@ -3,13 +3,13 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/internal/fileuri"
 )
 
 // promptWords turns the blocks of a prompt into words: the text blocks, each
@@ -70,17 +70,17 @@ func contentName(typ string) string {
 // linkPath is the path of a file: link as an argument: relative to root where
 // it lies inside, and never one that looks like a flag.
 func linkPath(uri, root string) (string, error) {
-	u, err := url.Parse(uri)
+	path, err := fileuri.Path(uri)
+	if errors.Is(err, fileuri.ErrNotLocal) {
+		return "", fmt.Errorf("the link %q is not a file of this machine: only file: links can be arguments", uri)
+	}
 	if err != nil {
 		return "", fmt.Errorf("the link %q can't be read: link a file", uri)
 	}
-	if u.Scheme != "file" || (u.Host != "" && u.Host != "localhost") || u.Opaque != "" {
-		return "", fmt.Errorf("the link %q is not a file of this machine: only file: links can be arguments", uri)
-	}
-	if !filepath.IsAbs(u.Path) || strings.ContainsFunc(u.Path, func(r rune) bool { return r < 0x20 || r == 0x7f || r == 0xfffd }) {
+	if !filepath.IsAbs(path) || strings.ContainsFunc(path, func(r rune) bool { return r < 0x20 || r == 0x7f || r == 0xfffd }) {
 		return "", fmt.Errorf("the link %q does not hold a path that can be an argument: type the path", uri)
 	}
-	path := filepath.Clean(u.Path)
+	path = filepath.Clean(path)
 	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
 	}

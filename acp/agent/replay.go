@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
 )
@@ -74,6 +73,7 @@ type replayer struct {
 	terminal bool
 	shaper   *shaper   // turns the terminal output of the open call to text
 	fence    textFence // of the text output of the open call
+	printed  string    // the call whose output came last
 	open     map[string]*replayed
 	silent   bool // nothing but the prompt was shown of the turn
 }
@@ -122,7 +122,7 @@ func (r *replayer) say(text string) {
 }
 
 func (r *replayer) render(e Event) {
-	if e.Kind != EventOutput {
+	if e.Kind != EventOutput || e.CallID != r.printed {
 		r.closeText()
 	}
 	if e.Kind != EventEnd {
@@ -137,6 +137,10 @@ func (r *replayer) render(e Event) {
 		r.say(e.Text)
 	case EventCall:
 		r.call(e)
+	case EventStart:
+		r.start(e)
+	case EventPlan:
+		r.s.notify(r.b, acp.Plan{Entries: e.Plan})
 	case EventOutput:
 		r.output(e)
 	case EventResult:
@@ -163,16 +167,25 @@ func (r *replayer) call(e Event) {
 	if e.Call == nil {
 		return
 	}
-	open := &replayed{Event: e, pending: e.Call.Content != ""}
+	open := &replayed{Event: e, pending: e.Call.Content != "" || e.Call.Status == acp.ToolPending}
 	r.open[e.CallID] = open
 	c := acp.ToolCall{ToolCallID: e.CallID, Title: e.Call.Title, ToolKind: acp.ToolExecute, Status: e.Call.Status, RawInput: e.Call.RawInput}
 	if e.Terminal && r.terminal {
 		c.Content, c.Meta = []acp.ToolCallContent{acp.ToolTerminal(e.CallID)}, terminalInfo(e.CallID, e.Call.Cwd)
 	}
-	if open.pending {
+	if e.Call.Content != "" {
 		c.Status, c.Content = acp.ToolPending, []acp.ToolCallContent{acp.ToolText(e.Call.Content)}
 	}
 	r.s.notify(r.b, c)
+}
+
+// start tells that a pending call began, and names it where what it prints is
+// shown as text.
+func (r *replayer) start(e Event) {
+	if !e.Terminal || !r.terminal {
+		r.say(e.Text)
+	}
+	r.started(r.open[e.CallID])
 }
 
 // started tells that a call which was asked for was allowed.
@@ -191,6 +204,7 @@ func (r *replayer) started(call *replayed) {
 // output shows a piece of output: to a terminal as it was, else as text.
 func (r *replayer) output(e Event) {
 	r.started(r.open[e.CallID])
+	r.printed = e.CallID
 	switch {
 	case !e.Terminal:
 		r.fence.read(e.Text)
@@ -221,43 +235,6 @@ func (r *replayer) closeText() {
 		r.say(piece)
 	}
 	r.shaper = nil
-}
-
-// textFence reads text output for the code block that is open at its end
-// (CommonMark 0.31, 4.5).
-type textFence struct {
-	fence int
-	line  string // the unfinished last line, as much of it as counts
-}
-
-func (f *textFence) read(text string) {
-	for part := range strings.Lines(text) {
-		if f.line += cutBytes(part, fieldBytes); !strings.HasSuffix(part, "\n") {
-			return
-		}
-		line := strings.TrimRight(f.line, " \t\n")
-		f.line = ""
-		n := len(line) - len(strings.TrimLeft(line, "`"))
-		switch {
-		case n < len(line) || n < 3:
-		case f.fence == 0:
-			f.fence = n
-		case n >= f.fence:
-			f.fence = 0
-		}
-	}
-}
-
-// end is what closes the block; "" where none is open.
-func (f *textFence) end() (text string) {
-	if f.fence > 0 {
-		if f.line != "" {
-			text = "\n"
-		}
-		text += strings.Repeat("`", f.fence) + "\n"
-	}
-	*f = textFence{}
-	return text
 }
 
 // elsewhere ends the calls that are not of the running turn of this session:

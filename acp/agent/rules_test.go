@@ -147,7 +147,7 @@ func (r *rules) answer(m message) {
 	if !slices.Contains([]string{"completed", "failed", "refused", "cancelled", "waiting", "interrupted"}, o.Meta.Chant.Outcome) {
 		r.t.Errorf("outcome %q", o.Meta.Chant.Outcome)
 	}
-	if !slices.Contains([]string{"end_turn", "refusal", "cancelled"}, o.StopReason) {
+	if !slices.Contains([]string{"end_turn", "refusal", "cancelled", "waiting"}, o.StopReason) {
 		r.t.Errorf("stop reason %q", o.StopReason)
 	}
 }

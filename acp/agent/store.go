@@ -73,6 +73,8 @@ const (
 	EventPrompt EventKind = "prompt" // a turn began: Prompt, Client
 	EventSay    EventKind = "say"    // the agent said Text
 	EventCall   EventKind = "call"   // a tool call was announced: Call
+	EventStart  EventKind = "start"  // a pending tool call began: CallID; Text names it where output is text
+	EventPlan   EventKind = "plan"   // the plan as it stands: Plan
 	EventOutput EventKind = "output" // output was shown: CallID, Text, Terminal
 	EventResult EventKind = "result" // the tool call ended: CallID, Result
 	EventEnd    EventKind = "end"    // the turn ended: End
@@ -98,6 +100,7 @@ type Event struct {
 	Result   *ResultEvent       `json:"result,omitempty"`
 	End      *EndEvent          `json:"end,omitempty"`
 	Code     *CodeEvent         `json:"code,omitempty"`
+	Plan     []acp.PlanEntry    `json:"plan,omitempty"`
 }
 
 // AppendJSON appends the event's JSON, as encoding/json makes it but for HTML
@@ -135,6 +138,11 @@ func (e *Event) AppendJSON(b []byte) ([]byte, error) {
 			return b, err
 		}
 	}
+	if len(e.Plan) > 0 {
+		if b, err = acp.AppendValue(append(b, `,"plan":`...), e.Plan); err != nil {
+			return b, err
+		}
+	}
 	return append(b, '}'), nil
 }
 
@@ -161,6 +169,8 @@ type CallEvent struct {
 	RawInput json.RawMessage `json:"rawInput,omitempty"`
 	Cwd      string          `json:"cwd"`
 	Content  string          `json:"content,omitempty"`
+	// Line is the command line that the call is of, as it is in the history.
+	Line string `json:"line,omitempty"`
 }
 
 // ResultEvent is how a tool call ended.

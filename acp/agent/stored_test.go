@@ -81,7 +81,7 @@ func (l turnLog) shown() []string {
 		switch u := m.Params.Update; u.Kind {
 		case "agent_message_chunk":
 			text.WriteString(u.text())
-		case "tool_call", "tool_call_update":
+		case "tool_call", "tool_call_update", "plan":
 			flush()
 			var raw struct {
 				Params struct {

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -98,7 +99,18 @@ type stubHost struct {
 	// starting, where set, is called by Start and may wait.
 	starting  func()
 	dirPanics bool
+	// ops, where set, runs Ops.
+	ops *stubOps
 }
+
+func (h *stubHost) Ops() (host.Runtime, error) {
+	if h.ops == nil {
+		return nil, errors.New("runs of Ops can't be kept here")
+	}
+	return h.ops, nil
+}
+
+func (h *stubHost) OpSet(context.Context) (host.OpSet, error) { return stubSet{}, nil }
 
 func newStub(t *testing.T) *stubHost {
 	h := &stubHost{t: t, root: t.TempDir()}

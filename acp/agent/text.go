@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
 )
 
 const (
@@ -141,7 +142,15 @@ func refusalText(err error) string {
 	if syntax, ok := errors.AsType[*command.SyntaxError](err); ok {
 		return "This is not a command line: " + syntax.Error()
 	}
+	if refusal, ok := errors.AsType[*host.OpRefusal](err); ok {
+		return opRefusalText(refusal)
+	}
 	return sentence(err.Error())
+}
+
+// oneLine is s without line feeds and other controls.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
 // sentence begins with a capital letter and ends with a full stop.
@@ -151,10 +160,10 @@ func sentence(s string) string {
 	}
 	r, n := utf8.DecodeRuneInString(s)
 	s = strings.ToUpper(string(r)) + s[n:]
-	if !strings.HasSuffix(s, ".") {
-		s += "."
+	if isSentence(s) || strings.HasSuffix(s, ":") { // or what follows belongs to it
+		return s
 	}
-	return s
+	return s + "."
 }
 
 // span is a duration as a person says it: three digits and a unit.

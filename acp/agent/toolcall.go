@@ -1,27 +1,88 @@
 package agent
 
 import (
-	"fmt"
+	"context"
+	"slices"
 
 	"github.com/chant-acp/chant-acp/acp"
 )
 
-// outputUpdate is one piece of output as the client takes it.
-func (x *execution) outputUpdate(text string) acp.SessionUpdate {
-	if !x.turn.terminal {
-		return acp.AgentMessageChunk{Content: acp.Text(text)}
-	}
-	return terminalOutput(x.id, text)
+// toolCall is one tool call as the client sees it, and the way of its output.
+type toolCall struct {
+	turn      *turn
+	id        string
+	title     string
+	line      string // the command line that it is of
+	cwd       string
+	silent    bool // it prints nothing: it has no terminal
+	announced bool
+	stopShow  context.CancelFunc
+
+	// Of the turn's mutex, because the agent may leave before the call ends.
+	shaper  *shaper
+	started bool // what it stands for was begun
 }
 
-func (x *execution) outputEvent(text string) Event {
-	return Event{Kind: EventOutput, CallID: x.id, Text: text, Terminal: x.turn.terminal}
+// terminal says whether the client shows the output in a terminal.
+func (c *toolCall) terminal() bool { return c.turn.terminal && !c.silent }
+
+// outputUpdate is one piece of output as the client takes it.
+func (c *toolCall) outputUpdate(text string) acp.SessionUpdate {
+	if !c.terminal() {
+		return acp.AgentMessageChunk{Content: acp.Text(text)}
+	}
+	return terminalOutput(c.id, text)
+}
+
+func (c *toolCall) outputEvent(text string) Event {
+	return Event{Kind: EventOutput, CallID: c.id, Text: text, Terminal: c.terminal()}
 }
 
 // show adds a piece of output to what is sent with the response.
-func (x *execution) show(text string) {
-	x.turn.keep(x.outputEvent(text))
-	x.turn.session.notify(x.turn.tail, x.outputUpdate(text))
+func (c *toolCall) show(text string) {
+	c.turn.keep(c.outputEvent(text))
+	c.turn.session.notify(c.turn.tail, c.outputUpdate(text))
+}
+
+// newShaper prepares the way of the output to the client. What is shown waits
+// for the client to read, but not beyond the end of ctx.
+func (c *toolCall) newShaper(ctx context.Context, logPath func() string) {
+	t := c.turn
+	cfg := t.shaperConfig()
+	cfg.LogPath = logPath
+	cfg.Emit = func(text string) error { return t.stream(ctx, c.outputEvent(text), c.outputUpdate(text)) }
+	if c.terminal() {
+		cfg.Mode = shapeTerminal
+	}
+	c.shareShaper(newShaper(cfg))
+}
+
+// shareShaper makes s the way of this call's output.
+func (c *toolCall) shareShaper(s *shaper) {
+	c.turn.mu.Lock()
+	defer c.turn.mu.Unlock()
+	c.shaper = s
+}
+
+// shaperConfig is how the session wants output.
+func (t *turn) shaperConfig() shaperConfig {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	output := t.session.output
+	return shaperConfig{Plain: output == outputPlain, Full: output == outputFull, Quiet: output == outputQuiet}
+}
+
+// endOutput shows what is left of the output.
+func (c *toolCall) endOutput() shapeStats {
+	// Nothing holds Finish up: where the turn was stopped, what waits for the
+	// client has given up, and what a reading client was shown can be completed.
+	rest := c.shaper.Finish()
+	for _, piece := range rest {
+		c.show(piece)
+	}
+	stats := c.shaper.Stats()
+	c.turn.said = c.turn.said || !c.terminal() && stats.Shown > 0
+	return stats
 }
 
 // Updates of a terminal that the client shows; its id is the tool call's.
@@ -37,6 +98,14 @@ func terminalInfo(id, cwd string) acp.Meta {
 	return acp.Meta{"terminal_info": map[string]any{"terminal_id": id, "cwd": cwd}}
 }
 
+// exitCode is what terminalExit takes; nil where there is none.
+func exitCode(code *int) any {
+	if code == nil {
+		return nil
+	}
+	return *code
+}
+
 func terminalExit(id string, code any, signal string) acp.Meta {
 	exit := map[string]any{"terminal_id": id, "exit_code": code, "signal": nil}
 	if signal != "" {
@@ -45,105 +114,123 @@ func terminalExit(id string, code any, signal string) acp.Meta {
 	return acp.Meta{"terminal_exit": exit}
 }
 
-// announce sends the tool call, or its new status.
-func (x *execution) announce(status acp.ToolStatus) {
-	t := x.turn
-	if x.announced {
-		t.session.notify(t.tail, acp.ToolCallUpdate{ToolCallID: x.id, Status: status, Content: x.terminalContent()})
-		t.flush()
-		return
-	}
-	x.announced = true
-	t.setCall(x)
+// announce sends the tool call. about is what is asked about it, "" for nothing.
+func (c *toolCall) announce(status acp.ToolStatus, input any, about string) {
+	t := c.turn
+	c.announced = true
+	t.callOpened(c)
 	call := acp.ToolCall{
-		ToolCallID: x.id, Title: x.title, ToolKind: acp.ToolExecute, Status: status, RawInput: x.rawInput(),
+		ToolCallID: c.id, Title: c.title, ToolKind: acp.ToolExecute, Status: status, RawInput: input,
 	}
-	call.Meta = x.terminalInfo() // where a client takes it from: not from an update
-	call.Content = x.terminalContent()
-	if status == acp.ToolPending {
-		call.Content = []acp.ToolCallContent{acp.ToolText(x.describe())}
+	call.Meta = c.terminalInfo() // where a client takes it from: not from an update
+	call.Content = c.terminalContent()
+	kept := &CallEvent{Title: call.Title, Status: status, RawInput: rawJSON(call.RawInput), Cwd: c.cwd, Line: c.line}
+	if about != "" {
+		call.Content = []acp.ToolCallContent{acp.ToolText(about)}
+		kept.Status, kept.Content = acp.ToolInProgress, about
 	}
-	kept := &CallEvent{Title: call.Title, Status: acp.ToolInProgress, RawInput: rawJSON(call.RawInput), Cwd: x.inv.Dir}
-	if status == acp.ToolPending {
-		kept.Content = x.describe()
-	}
-	t.keep(Event{Kind: EventCall, CallID: x.id, Call: kept, Terminal: t.terminal})
+	t.keep(Event{Kind: EventCall, CallID: c.id, Call: kept, Terminal: c.terminal()})
 	t.session.notify(t.tail, call)
 	t.flush()
 }
 
-func (x *execution) terminalContent() []acp.ToolCallContent {
-	if !x.turn.terminal {
+// goesOn sends the status of an announced call that did not end.
+func (c *toolCall) goesOn(status acp.ToolStatus) {
+	c.turn.session.notify(c.turn.tail, acp.ToolCallUpdate{ToolCallID: c.id, Status: status, Content: c.terminalContent()})
+	c.turn.flush()
+}
+
+func (c *toolCall) terminalContent() []acp.ToolCallContent {
+	if !c.terminal() {
 		return nil
 	}
-	return []acp.ToolCallContent{acp.ToolTerminal(x.id)}
+	return []acp.ToolCallContent{acp.ToolTerminal(c.id)}
 }
 
-func (x *execution) terminalInfo() acp.Meta {
-	if !x.turn.terminal {
+func (c *toolCall) terminalInfo() acp.Meta {
+	if !c.terminal() {
 		return nil
 	}
-	return terminalInfo(x.id, x.inv.Dir)
+	return terminalInfo(c.id, c.cwd)
 }
 
-// rawInput is what will run, bounded as a whole.
-func (x *execution) rawInput() any {
-	argv, room := []string{}, fieldBytes
-	for i, a := range x.inv.Argv {
-		if room <= 0 {
-			argv = append(argv, fmt.Sprintf("… and %d more", len(x.inv.Argv)-i))
-			break
-		}
-		a = cutBytes(a, room+len("…"))
-		argv = append(argv, a)
-		room -= jsonLen(a) + len(`"",`)
+// fail closes a tool call of which nothing ran, or nobody knows how it ended,
+// where it was announced.
+func (c *toolCall) fail(why string) {
+	if c.turn.callEnded(c) {
+		u := c.failure(why)
+		c.keepResult(u, nil, "")
+		c.turn.session.notify(c.turn.tail, u)
 	}
-	return struct {
-		Command string   `json:"command"`
-		Argv    []string `json:"argv"`
-		Cwd     string   `json:"cwd"`
-	}{cutBytes(x.inv.Line, fieldBytes), argv, x.inv.Dir}
 }
 
-// fail closes the tool call of a program that never ran, or of which nobody
-// knows how it ended, where it was announced.
-func (x *execution) fail(why string) {
-	if x.turn.setCall(nil) == x {
-		u := x.failure(why, x.program != nil)
-		x.keepResult(u, nil, "")
-		x.turn.session.notify(x.turn.tail, u)
-	}
+// end sends the last update of the tool call.
+func (c *toolCall) end(u acp.ToolCallUpdate, exitCode *int, signal string) {
+	c.turn.callEnded(c)
+	c.keepResult(u, exitCode, signal)
+	c.turn.session.notify(c.turn.tail, u)
 }
 
 // keepResult keeps the last update of the tool call.
-func (x *execution) keepResult(u acp.ToolCallUpdate, exitCode *int, signal string) {
+func (c *toolCall) keepResult(u acp.ToolCallUpdate, exitCode *int, signal string) {
 	r := &ResultEvent{Status: u.Status, RawOutput: rawJSON(u.RawOutput), ExitCode: exitCode, Signal: signal}
-	for _, c := range u.Content {
-		if c.Content != nil {
-			r.Content = c.Content.Text
+	for _, content := range u.Content {
+		if content.Content != nil {
+			r.Content = content.Content.Text
 		}
 	}
-	x.turn.keep(Event{Kind: EventResult, CallID: x.id, Result: r})
+	c.turn.keep(Event{Kind: EventResult, CallID: c.id, Result: r})
 }
 
-func (x *execution) failure(why string, started bool) acp.ToolCallUpdate {
-	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": started}}
-	if x.turn.terminal {
-		u.Meta = terminalExit(x.id, nil, "")
+func (c *toolCall) failure(why string) acp.ToolCallUpdate {
+	u := acp.ToolCallUpdate{ToolCallID: c.id, Status: acp.ToolFailed, RawOutput: map[string]any{"started": c.started}}
+	if c.terminal() {
+		u.Meta = terminalExit(c.id, nil, "")
 	}
-	if why != "" && !started {
+	if why != "" && !c.started {
 		u.Content = []acp.ToolCallContent{acp.ToolText(cutBytes(sentence(why), fieldBytes))}
 	}
 	return u
 }
 
-// rawOutput is the machine's account of how a program ended.
-type rawOutput struct {
-	ExitCode   int    `json:"exitCode"`
-	Signal     string `json:"signal,omitempty"`
-	DurationMS int64  `json:"durationMs"`
-	Bytes      int64  `json:"bytes"`
-	Truncated  bool   `json:"truncated"`
-	Log        string `json:"log,omitempty"`
-	LogLacks   string `json:"logLacks,omitempty"`
+// crash closes the call after a panic: nothing more of it is shown.
+func (c *toolCall) crash() {
+	if c.shaper != nil {
+		c.shaper.Abandon()
+		c.shaper.Wait()
+		for _, piece := range c.shaper.Finish() {
+			c.show(piece)
+		}
+	}
+	c.fail("this agent failed")
+}
+
+// giveUp adds the end of an open call to b, when the agent leaves before it; the
+// caller holds the turn's mutex.
+func (c *toolCall) giveUp(b *acp.Batch) {
+	if c.shaper != nil {
+		c.shaper.Abandon()
+		for _, piece := range c.shaper.Finish() {
+			c.turn.session.notify(b, c.outputUpdate(piece))
+		}
+	}
+	c.turn.session.notify(b, c.failure("it had not ended when the agent left"))
+}
+
+// callOpened notes a tool call that has no end yet.
+func (t *turn) callOpened(c *toolCall) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open = append(t.open, c)
+}
+
+// callEnded takes note of its end, and says whether it was open.
+func (t *turn) callEnded(c *toolCall) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.open, c)
+	if i >= 0 {
+		t.open = slices.Delete(t.open, i, i+1)
+	}
+	return i >= 0
 }

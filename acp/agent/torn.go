@@ -95,8 +95,12 @@ func (s *session) torn(p *past) []Event {
 	return ends
 }
 
-// line is the command line of a call.
+// line is the command line of a call: in what older versions kept, that of its
+// input.
 func (c *CallEvent) line() string {
+	if c.Line != "" {
+		return c.Line
+	}
 	var input struct {
 		Command string `json:"command"`
 	}

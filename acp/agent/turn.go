@@ -50,6 +50,7 @@ type turn struct {
 	req      *acp.Request
 	id       string // unique for ever
 	blocks   []acp.ContentBlock
+	meta     acp.Meta // of the prompt
 	client   clientTraits
 	terminal bool
 	// clientName is the clientInfo.name of who prompted.
@@ -60,7 +61,6 @@ type turn struct {
 	looked bool       // the allow-list was looked at just now
 	wanted bool       // somebody wants to know of the turn
 	said   bool       // text was sent: the next paragraph starts a new line
-	call   *execution // the program of the turn, once it has one
 	next   func() end // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
 	loaded chan struct{}
@@ -72,8 +72,8 @@ type turn struct {
 	stops   []host.Stop // all of them
 	ctx     context.Context
 	cancel  context.CancelCauseFunc // nil with ctx
-	program host.Run                // while one runs
-	open    *execution              // whose tool call is announced and has no end yet
+	program program                 // while one runs
+	open    []*toolCall             // those that are announced and have no end yet
 	over    bool                    // it is answered: nothing more is sent
 	told    []Event                 // all of it, where it is wanted
 	// toldOutput is how much output there was, in bytes: told is bounded.
@@ -164,9 +164,7 @@ func (t *turn) guarded(do func() end) (e end) {
 	defer func() {
 		if x := recover(); x != nil {
 			t.conn.agent.o.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
-			if t.call != nil {
-				t.call.crash()
-			}
+			t.crash()
 			t.close("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
 			t.next, e = nil, end{reason: acp.StopEndTurn, state: stateFailed}
 		}
@@ -183,6 +181,9 @@ func (t *turn) prepare() end {
 	}
 	allow := t.allowList()
 	t.greet(allow)
+	if p, ok := permissionOf(t.meta); ok {
+		return t.permit(p)
+	}
 	root := t.session.host.Dir()
 	inv, err := t.parse(allow, root)
 	if err == nil && inv.Dir != root && hasLink(t.blocks) {
@@ -257,7 +258,11 @@ func (t *turn) flush() {
 	t.session.wire.Lock()
 	defer t.session.wire.Unlock()
 	t.write()
-	t.tail.Send()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over { // else it was answered without waiting for what runs
+		t.tail.Send()
+	}
 	t.tail = t.conn.Batch()
 }
 

@@ -2,11 +2,34 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host"
 )
+
+// program is what a turn runs: a program, or a run of an Op.
+type program interface {
+	// Stop asks for the end and returns at once; see host.Run and host.OpRun.
+	Stop(host.Stop)
+}
+
+// runs notes what the turn runs from here on, and stops it for what has happened
+// already; the caller holds the lock.
+func (t *turn) runs(p program) {
+	t.program = p
+	for _, why := range t.stops {
+		p.Stop(why)
+	}
+}
+
+// ran notes that it has ended.
+func (t *turn) ran() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.program = nil
+}
 
 // stop records why the turn is to end, the first reason counting, and passes it
 // to the program. It never waits.
@@ -82,20 +105,12 @@ func (t *turn) isOver() bool {
 	return t.over
 }
 
-// setCall notes whose tool call is open, and returns whose was.
-func (t *turn) setCall(x *execution) (before *execution) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before, t.open = t.open, x
-	return before
-}
-
 // giveUp answers for a turn that does not end in time, when the agent leaves.
 func (t *turn) giveUp() {
 	e := &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted}
 	t.mu.Lock()
-	if t.open != nil {
-		e.Line, e.Ran = t.open.inv.Line, t.program != nil
+	if len(t.open) > 0 {
+		e.Line, e.Ran = t.open[0].line, t.program != nil
 	}
 	t.mu.Unlock()
 	after, gaveUp := t.giveUpAnswer()
@@ -121,14 +136,8 @@ func (t *turn) giveUpAnswer() (after []func(), gaveUp bool) {
 		return nil, false
 	}
 	b := t.conn.Batch()
-	if t.program != nil {
-		t.open.shaper.Abandon()
-		for _, piece := range t.open.shaper.Finish() {
-			t.session.notify(b, t.open.outputUpdate(piece))
-		}
-	}
-	if t.open != nil {
-		t.session.notify(b, t.open.failure("it had not ended when the agent left", t.program != nil))
+	for _, c := range t.open {
+		c.giveUp(b)
 	}
 	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: stateInterrupted}})
 	b.Send()
@@ -139,4 +148,18 @@ func (t *turn) stopReason() host.Stop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.stopped
+}
+
+// crash ends what runs and the open calls, after a panic in mid-run.
+func (t *turn) crash() {
+	t.mu.Lock()
+	if t.program != nil {
+		t.program.Stop(host.StopFault)
+		t.program = nil
+	}
+	open := slices.Clone(t.open)
+	t.mu.Unlock()
+	for _, c := range open {
+		c.crash()
+	}
 }

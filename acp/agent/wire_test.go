@@ -38,6 +38,11 @@ type message struct {
 		ToolCall  update          `json:"toolCall"`
 		Options   []permission    `json:"options"`
 		RequestID json.RawMessage `json:"requestId"`
+		Meta      struct {
+			Chant struct {
+				RequestID string `json:"requestId"`
+			} `json:"chant"`
+		} `json:"_meta"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *acp.Error      `json:"error"`
@@ -61,6 +66,7 @@ type update struct {
 	RawInput  *rawInput              `json:"rawInput"`
 	RawOutput map[string]any         `json:"rawOutput"`
 	Commands  []acp.AvailableCommand `json:"availableCommands"`
+	Entries   []acp.PlanEntry        `json:"entries"`
 	Options   []acp.ConfigOption     `json:"configOptions"`
 	Meta      struct {
 		Info   map[string]any `json:"terminal_info"`
@@ -105,6 +111,8 @@ type outcome struct {
 			Outcome  string `json:"outcome"`
 			ExitCode *int   `json:"exitCode"`
 			Confirm  string `json:"confirm"`
+			RunID    string `json:"runId"`
+			Gate     string `json:"gate"`
 		} `json:"chant"`
 	} `json:"_meta"`
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/project"
 )
 
-func newCheck(std streams) *cobra.Command {
+func newCheck(std console.Streams) *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
 		Use:   "check [DIR]",
@@ -40,7 +41,7 @@ errors too with --strict.`,
 	return c
 }
 
-func check(std streams, dir string, strict bool) error {
+func check(std console.Streams, dir string, strict bool) error {
 	path, root, err := findManifest(dir)
 	if err != nil {
 		return err
@@ -49,28 +50,28 @@ func check(std streams, dir string, strict bool) error {
 	var bad *command.ManifestError
 	if errors.As(err, &bad) {
 		for _, d := range bad.Diagnostics {
-			fmt.Fprintln(std.out, d)
+			fmt.Fprintln(std.Out, d)
 		}
-		return &exitError{exitFailed, fmt.Errorf("%s: %s", path, plural(len(bad.Diagnostics), "error"))}
+		return console.Exit(console.Failed, fmt.Errorf("%s: %s", path, plural(len(bad.Diagnostics), "error")))
 	}
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return console.Exit(console.Failed, err)
 	}
 	warnings := slices.Concat(m.Warnings(), project.Lacking(m, root, os.Environ()))
 	slices.SortStableFunc(warnings, func(a, b command.Diagnostic) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
 	for _, d := range warnings {
-		fmt.Fprintf(std.out, "%s:%d:%d: warning: %s\n", d.File, d.Line, d.Column, d.Message)
+		fmt.Fprintf(std.Out, "%s:%d:%d: warning: %s\n", d.File, d.Line, d.Column, d.Message)
 	}
 	if len(warnings) > 0 {
-		fmt.Fprintln(std.out)
+		fmt.Fprintln(std.Out)
 	}
-	fmt.Fprint(std.out, command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m}).Help(nil))
+	fmt.Fprint(std.Out, command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m}).Help(nil))
 	sum := plural(len(warnings), "warning")
-	fmt.Fprintf(std.out, "\n%s: %s, %s\n", path, plural(len(m.Commands()), "command"), sum)
+	fmt.Fprintf(std.Out, "\n%s: %s, %s\n", path, plural(len(m.Commands()), "command"), sum)
 	if strict && len(warnings) > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%s: %s, and --strict takes none", path, sum)}
+		return console.Exit(console.Failed, fmt.Errorf("%s: %s, and --strict takes none", path, sum))
 	}
 	return nil
 }
@@ -79,10 +80,10 @@ func check(std streams, dir string, strict bool) error {
 func findManifest(dir string) (path, root string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
-		return "", "", &exitError{exitFailed, err}
+		return "", "", console.Exit(console.Failed, err)
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return "", "", &exitError{exitUsage, fmt.Errorf("%s is not a directory that can be checked", dir)}
+		return "", "", console.Exit(console.Usage, fmt.Errorf("%s is not a directory that can be checked", dir))
 	}
 	path, root, err = command.FindManifest(dir)
 	if err == nil && path == "" {
@@ -93,7 +94,7 @@ func findManifest(dir string) (path, root string, err error) {
 		err = fmt.Errorf("there is no %s for %s: nothing but the built-in commands, and the verbs of a chant program, may run there%s", command.ManifestName, dir, why)
 	}
 	if err != nil {
-		return "", "", &exitError{exitFailed, err}
+		return "", "", console.Exit(console.Failed, err)
 	}
 	return path, root, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,7 @@ func TestUnreadableInput(t *testing.T) {
 			c := program(t, args...)
 			c.Stdin, c.Stdout, c.Stderr = f, &out, &said
 			_ = c.Run() // how it ended is looked at
-			if code := c.ProcessState.ExitCode(); code != exitFailed {
+			if code := c.ProcessState.ExitCode(); code != console.Failed {
 				t.Errorf("%s: chant-acp %q exited with %d, want 1", name, args, code)
 			}
 			for _, want := range []string{"standard input can't be read", in.says, "chant-acp prompt"} {
@@ -60,7 +61,7 @@ func TestInputThatIsOnlyWritten(t *testing.T) {
 	c := exec.CommandContext(ctx, binary(t))
 	var said bytes.Buffer
 	c.Stdin, c.Stderr = write, &said
-	if err := c.Run(); c.ProcessState.ExitCode() != exitFailed || !strings.Contains(said.String(), "standard input can't be read") {
+	if err := c.Run(); c.ProcessState.ExitCode() != console.Failed || !strings.Contains(said.String(), "standard input can't be read") {
 		t.Errorf("the writing end of a pipe: %v, %s", err, &said)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -92,7 +93,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, _ []string) {
 // TestHelp holds the help of every command: it is documentation, and changes
 // on purpose only.
 func TestHelp(t *testing.T) {
-	for _, path := range commandPaths(newRoot(newStreams(os.Stdin, os.Stdout, os.Stderr))) {
+	for _, path := range commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr))) {
 		t.Run(path, func(t *testing.T) {
 			got, err := exec.Command(binary(t), append(strings.Fields(path)[1:], "-h")...).Output()
 			if err != nil {

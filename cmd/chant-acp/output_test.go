@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/spf13/cobra"
 )
 
@@ -21,6 +21,7 @@ var printing = map[string][][]string{
 	"chant-acp serve":           {{"--help"}},
 	"chant-acp prompt":          {{"--cwd", "DIR", "hello"}, {"--json", "--cwd", "DIR", "hello"}, {"--cwd", "DIR", "help"}},
 	"chant-acp check":           {{"DIR"}},
+	"chant-acp ops":             {{"DIR"}, {"../../testdata/project"}, {"--json", "../../testdata/project"}},
 	"chant-acp version":         {nil},
 	"chant-acp setup":           {{"zed"}, {"jetbrains"}},
 	"chant-acp sessions":        {nil},
@@ -80,7 +81,7 @@ func unwritable(t *testing.T) map[string]*os.File {
 // What was to be printed and could not be is never exit code 0, whatever the
 // command.
 func TestLostOutput(t *testing.T) {
-	paths := commandPaths(newRoot(newStreams(os.Stdin, os.Stdout, os.Stderr)))
+	paths := commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))
 	if want := slices.Sorted(maps.Keys(printing)); !slices.Equal(slices.Sorted(slices.Values(paths)), want) {
 		t.Fatalf("the commands are\n%q, this test knows\n%q", paths, want)
 	}
@@ -103,7 +104,7 @@ func TestLostOutput(t *testing.T) {
 						want = "no space left on device"
 					}
 					code, said := printTo(t, s, out, args)
-					if code != exitFailed || strings.Count(said, want) != 1 || strings.Contains(said, "chant-acp --help") {
+					if code != console.Failed || strings.Count(said, want) != 1 || strings.Contains(said, "chant-acp --help") {
 						t.Errorf("chant-acp %q exited with %d, want 1, and says %s, want once %q", args, code, said, want)
 					}
 				}
@@ -125,7 +126,7 @@ func printTo(t *testing.T, s *served, out *os.File, args []string) (code int, sa
 // A turn's own exit code says more than that its output was lost.
 func TestLostOutputKeepsTheCode(t *testing.T) {
 	dir, _ := fixture(t)
-	for line, code := range map[string]int{"nope": exitRefused, "destroy": exitWaiting, "fail": exitFailed} {
+	for line, code := range map[string]int{"nope": console.Refused, "destroy": console.Waiting, "fail": console.Failed} {
 		for why, out := range unwritable(t) {
 			var said bytes.Buffer
 			c := program(t, "prompt", "--cwd", dir, line)
@@ -169,43 +170,4 @@ func TestOutputNobodyReads(t *testing.T) {
 		}
 	}
 	noSurvivors(t, mark)
-}
-
-func TestOutputRemembersItsFirstError(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		err   error
-		quiet bool
-	}{{"full", syscall.ENOSPC, false}, {"nobody reads", syscall.EPIPE, true}} {
-		w := &failing{errs: []error{nil, c.err, nil}}
-		o := &output{to: w}
-		if _, err := io.WriteString(o, "a"); err != nil || o.lost() != nil {
-			t.Errorf("%s: %v, %v before anything failed", c.name, err, o.lost())
-		}
-		for range 2 {
-			if n, err := io.WriteString(o, "b"); n != 0 || err == nil || err != o.lost() {
-				t.Errorf("%s: %d, %v, but %v is remembered", c.name, n, err, o.lost())
-			}
-		}
-		if w.calls != 2 {
-			t.Errorf("%s: written %d times, and the second failed", c.name, w.calls)
-		}
-		if err := withLost(nil, o.lost()); (err.Error() == "") != c.quiet {
-			t.Errorf("%s: it says %q", c.name, err)
-		}
-	}
-}
-
-// failing is a writer whose writes end in turn with errs.
-type failing struct {
-	errs  []error
-	calls int
-}
-
-func (f *failing) Write(p []byte) (int, error) {
-	f.calls++
-	if err := f.errs[f.calls-1]; err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }

@@ -24,6 +24,10 @@ type printer struct {
 	// terminal says that the last thing printed came as terminal output, which
 	// may end anywhere.
 	terminal bool
+	plan     []acp.PlanEntry
+	// steps are the titles of tool calls that have not begun, where what they print
+	// comes as terminal output and nothing else names them; nil elsewhere.
+	steps map[string]string
 }
 
 func newPrinter(out io.Writer, asJSON bool) *printer { return &printer{out: out, json: asJSON} }
@@ -60,19 +64,25 @@ func (p *printer) update(n acp.SessionNotification) {
 		return
 	}
 	switch u := n.Update.(type) {
+	case acp.Plan:
+		p.planned(u.Entries)
+	case acp.ToolCall:
+		if p.steps != nil && u.Status == acp.ToolPending && u.Meta != nil {
+			p.steps[u.ToolCallID] = u.Title
+		}
 	case acp.AgentMessageChunk:
 		text := p.fences.strip(u.Content.Text)
 		if !p.begun { // a block begins on a line of its own, which it is on here
 			text = strings.TrimLeft(text, "\n")
 		}
 		p.begun = p.begun || text != ""
-		if p.terminal {
-			p.freshLine()
-			p.write("\x1b[0m") // what the program left its colours at
-			p.mid, p.terminal = false, false
-		}
+		p.leaveTerminal()
 		p.write(text)
 	case acp.ToolCallUpdate:
+		if title, ok := p.steps[u.ToolCallID]; ok && u.Status == acp.ToolInProgress {
+			delete(p.steps, u.ToolCallID)
+			p.aside("› " + title + "\n")
+		}
 		if t, ok := u.Meta["terminal_output"].(map[string]any); ok {
 			if data, ok := t["data"].(string); ok {
 				p.terminal = true
@@ -80,6 +90,50 @@ func (p *printer) update(n acp.SessionNotification) {
 			}
 		}
 	}
+}
+
+// planned prints a plan, and later what goes on in it.
+func (p *printer) planned(entries []acp.PlanEntry) {
+	var b strings.Builder
+	switch {
+	case len(entries) > len(p.plan):
+		b.WriteString("Plan:\n")
+		for _, e := range entries {
+			b.WriteString(planLine(e))
+		}
+	default:
+		for i, e := range entries {
+			if e != p.plan[i] {
+				b.WriteString(planLine(e))
+			}
+		}
+	}
+	p.plan = entries
+	p.aside(b.String())
+}
+
+func planLine(e acp.PlanEntry) string {
+	mark := map[string]string{"pending": " ", "in_progress": ">", "completed": "x"}[e.Status]
+	return "  [" + mark + "] " + e.Content + "\n"
+}
+
+// aside prints lines of their own between what else is printed.
+func (p *printer) aside(text string) {
+	p.leaveTerminal()
+	p.write(p.fences.flush())
+	p.freshLine()
+	p.write(text)
+	p.begun = true
+}
+
+// leaveTerminal ends a piece of terminal output.
+func (p *printer) leaveTerminal() {
+	if !p.terminal {
+		return
+	}
+	p.freshLine()
+	p.write("\x1b[0m") // what the program left its colours at
+	p.mid, p.terminal = false, false
 }
 
 func (p *printer) write(s string) {

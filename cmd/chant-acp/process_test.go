@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -52,7 +53,7 @@ func fixture(t *testing.T) (dir, mark string) {
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(binary(t), args...)
-	c.Env = append(os.Environ(), "CHANT_ACP_STATE="+filepath.Join(t.TempDir(), "state"))
+	c.Env = append(os.Environ(), "CHANT_ACP_STATE="+filepath.Join(t.TempDir(), "state"), "CHANT_ACP_TOKEN=") // a person's, whoever runs the tests
 	return c
 }
 
@@ -471,7 +472,7 @@ func TestPromptInterrupted(t *testing.T) {
 			if err := c.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			finish(t, c, out, exitCancelled, "`wait` was cancelled after ")
+			finish(t, c, out, console.Cancelled, "`wait` was cancelled after ")
 			noSurvivors(t, mark)
 		})
 	}
@@ -489,7 +490,7 @@ func TestPromptInterrupted(t *testing.T) {
 		if err := c.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		finish(t, c, out, exitCancelled, "It did not end when asked, so it was killed.")
+		finish(t, c, out, console.Cancelled, "It did not end when asked, so it was killed.")
 		noSurvivors(t, mark)
 	})
 }

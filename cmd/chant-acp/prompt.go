@@ -16,16 +16,18 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
 )
 
 // promptFlags are the flags of `chant-acp prompt`.
 type promptFlags struct {
-	agentFlags
+	serve.Flags
 	cwd       string
 	yes, json bool
 }
 
-func newPrompt(std streams) *cobra.Command {
+func newPrompt(std console.Streams) *cobra.Command {
 	var f promptFlags
 	c := &cobra.Command{
 		Use:   "prompt [flags] LINE",
@@ -36,7 +38,7 @@ run. Several arguments are one command line: each is one word of it. Flags of
 chant-acp go before the line. The thread is not kept; the log of the command is.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 4 waits for a
-confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
+confirmation, or for a gate of an Op, 130 cancelled (Ctrl-C; twice: at once).`,
 		Example: `  chant-acp prompt help
   chant-acp prompt --cwd ~/shop plan staging
   chant-acp prompt --yes "restart dev web"`,
@@ -48,7 +50,7 @@ confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return prompt(std, &f, args) },
 	}
-	f.register(c)
+	f.Register(c.Flags())
 	c.Flags().StringVar(&f.cwd, "cwd", ".", "the directory of the session")
 	c.Flags().BoolVar(&f.yes, "yes", false, "run what has to be confirmed without asking")
 	c.Flags().BoolVar(&f.json, "json", false, "print the updates and the result as JSON, one object a line")
@@ -59,41 +61,44 @@ confirmation, 130 cancelled (Ctrl-C; twice: at once).`,
 	return c
 }
 
-func prompt(std streams, f *promptFlags, args []string) error {
-	if err := f.check(); err != nil {
+func prompt(std console.Streams, f *promptFlags, args []string) error {
+	if err := f.Check(); err != nil {
 		return err
+	}
+	if f.Gates == "durable" {
+		return errors.New("prompt is over with its turn, and can't be asked later: --gates takes reply or ask here")
 	}
 	cwd, err := filepath.Abs(f.cwd)
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return console.Exit(console.Failed, err)
 	}
-	log, closer, err := f.logger(std.err)
+	log, closer, err := f.Logger(std.Err)
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return console.Exit(console.Failed, err)
 	}
 	defer closer.Close()
 
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.agent(log, nil).Serve(ctx, there) }) // its end is ours
+	serving.Go(func() { _ = f.Agent(log, nil).ServeAs(ctx, there, serve.Origin()) }) // its end is ours
 	defer serving.Wait()
 	defer leave()
 
-	answers, err := newAnswers(std.in)
+	answers, err := newAnswers(std.In)
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return console.Exit(console.Failed, err)
 	}
 	defer answers.close()
-	p := &promptClient{std: std, f: f, printer: newPrinter(std.out, f.json), answers: answers}
+	p := &promptClient{std: std, f: f, printer: newPrinter(std.Out, f.json), answers: answers}
 	p.conn = acp.Connect(here, p, log)
 	defer p.conn.Close()
 	code, err := p.run(ctx, cwd, promptLine(args))
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return console.Exit(console.Failed, err)
 	}
-	if code != exitOK {
-		return &exitError{code: code}
+	if code != console.OK {
+		return console.Exit(code, nil)
 	}
 	return nil
 }
@@ -109,7 +114,7 @@ func promptLine(args []string) string {
 
 // promptClient is the client of one in-process agent.
 type promptClient struct {
-	std     streams
+	std     console.Streams
 	f       *promptFlags
 	conn    *acp.ClientConn
 	printer *printer
@@ -119,12 +124,13 @@ type promptClient struct {
 
 func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	caps := acp.ClientCapabilities{}
-	if isTerminal(p.std.out.file) && !p.f.json {
+	if console.IsTerminal(p.std.Out.File) && !p.f.json {
 		caps.Meta = acp.Meta{"terminal_output": true}
+		p.printer.steps = map[string]string{}
 	}
 	_, err := p.conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersion, ClientCapabilities: caps,
-		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: version()},
+		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: serve.Version},
 	})
 	if err != nil {
 		return 0, err
@@ -145,12 +151,12 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	defer close(stop)
 
 	outcome, err := p.turn(ctx, line)
-	if err != nil || outcome.Outcome != "waiting" {
+	if err != nil || outcome.Outcome != "waiting" || outcome.Confirm == "" {
 		return outcome.exitCode(), err
 	}
 	confirmed, answered := p.confirms(outcome.Confirm)
 	if !answered {
-		return exitCancelled, nil
+		return console.Cancelled, nil
 	}
 	if confirmed {
 		outcome, err = p.turn(ctx, "confirm "+outcome.Confirm)
@@ -182,15 +188,15 @@ type outcome struct {
 func (o outcome) exitCode() int {
 	switch o.Outcome {
 	case "completed":
-		return exitOK
+		return console.OK
 	case "refused":
-		return exitRefused
+		return console.Refused
 	case "waiting":
-		return exitWaiting
+		return console.Waiting
 	case "cancelled", "interrupted":
-		return exitCancelled
+		return console.Cancelled
 	}
-	return exitFailed
+	return console.Failed
 }
 
 func (p *promptClient) turn(ctx context.Context, line string) (outcome, error) {
@@ -216,25 +222,25 @@ func (p *promptClient) confirms(code string) (confirmed, answered bool) {
 	if p.f.yes {
 		return true, true
 	}
-	if !isTerminal(p.std.in) {
-		fmt.Fprintln(p.std.err, "chant-acp: nothing was run: there is no terminal to confirm on; --yes confirms beforehand")
+	if !console.IsTerminal(p.std.In) {
+		fmt.Fprintln(p.std.Err, "chant-acp: nothing was run: there is no terminal to confirm on; --yes confirms beforehand")
 		return false, true
 	}
 	text, answered := p.ask(fmt.Sprintf("Type confirm %s to run it: ", code))
 	typed := strings.Fields(text)
 	confirmed = len(typed) == 2 && typed[0] == "confirm" && typed[1] == code
 	if !confirmed {
-		fmt.Fprintln(p.std.err, "Not confirmed: nothing was run.")
+		fmt.Fprintln(p.std.Err, "Not confirmed: nothing was run.")
 	}
 	return confirmed, answered
 }
 
 // ask puts a question on the terminal and reads a line.
 func (p *promptClient) ask(question string) (text string, answered bool) {
-	fmt.Fprint(p.std.err, question)
+	fmt.Fprint(p.std.Err, question)
 	text, answered = p.answers.line()
 	if text == "" { // the cursor still stands behind the question
-		fmt.Fprintln(p.std.err)
+		fmt.Fprintln(p.std.Err)
 	}
 	return text, answered
 }
@@ -242,18 +248,33 @@ func (p *promptClient) ask(question string) (text string, answered bool) {
 // SessionUpdate prints.
 func (p *promptClient) SessionUpdate(n acp.SessionNotification) { p.printer.update(n) }
 
+var dismissed = acp.RequestPermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.OutcomeCancelled}}
+
 // RequestPermission asks on the terminal.
 func (p *promptClient) RequestPermission(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	_, gate := r.Meta["chant"] // a no would end the run: what is no answer leaves it waiting
 	answer := acp.RejectOnce
 	switch {
 	case p.f.yes:
 		answer = acp.AllowOnce
-	case !isTerminal(p.std.in):
-		fmt.Fprintln(p.std.err, "chant-acp: nothing was run: there is no terminal to ask on; --yes allows beforehand")
+	case gate && !console.IsTerminal(p.std.In):
+		fmt.Fprintln(p.std.Err, "chant-acp: nothing was decided: there is no terminal to ask on; --yes approves beforehand")
+		return dismissed, nil
+	case gate:
+		text, _ := p.ask(permissionText(r) + "\nApprove it? [yes/no/later] ")
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			answer = acp.AllowOnce
+		case "n", "no":
+		default:
+			return dismissed, nil
+		}
+	case !console.IsTerminal(p.std.In):
+		fmt.Fprintln(p.std.Err, "chant-acp: nothing was run: there is no terminal to ask on; --yes allows beforehand")
 	default:
 		text, answered := p.ask(permissionText(r) + "\nRun it? [y/N] ")
 		if !answered {
-			return acp.RequestPermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.OutcomeCancelled}}, nil
+			return dismissed, nil
 		}
 		if typed := strings.ToLower(strings.TrimSpace(text)); typed == "y" || typed == "yes" {
 			answer = acp.AllowOnce

@@ -1,77 +1,19 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"os"
-
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
-
-// Exit codes, all of them.
-const (
-	exitOK        = 0
-	exitFailed    = 1   // the command failed, or a check found errors
-	exitUsage     = 2   // the command line of chant-acp itself is wrong
-	exitRefused   = 3   // the prompt is not a command, or was not confirmed
-	exitWaiting   = 4   // the prompt waits for a confirmation
-	exitCancelled = 130 // the turn was cancelled
-)
-
-// streams are the process's standard streams. Nothing else in this command
-// reads or writes them.
-type streams struct {
-	in, err *os.File
-	out     *output
-}
-
-// exitError carries an exit code; its text, if any, is printed.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
 
 // run carries out one command line and returns the exit code.
-func run(args []string, std streams) int {
-	err := execute(args, std)
-	err = withLost(err, std.out.lost())
-	if err == nil {
-		return exitOK
-	}
-	var exit *exitError
-	if !errors.As(err, &exit) {
-		exit = &exitError{exitUsage, fmt.Errorf("%w\nRun %q for the ways to use it", err, "chant-acp --help")}
-	}
-	if text := exit.Error(); text != "" {
-		fmt.Fprintln(std.err, "chant-acp:", text)
-	}
-	return exit.code
-}
-
-// execute is what an editor waits for at each start where there is nothing to
-// read in the command line: then no command tree is built.
-func execute(args []string, std streams) error {
-	if len(args) == 0 || len(args) == 1 && args[0] == "serve" {
-		f := defaultFlags()
-		return serve(std, &f)
-	}
+func run(args []string, std console.Streams) int {
 	root := newRoot(std)
 	root.SetArgs(args)
-	return root.Execute()
+	return std.End(root.Execute())
 }
 
-func newRoot(std streams) *cobra.Command {
-	serve := newServe(std)
+func newRoot(std console.Streams) *cobra.Command {
+	agent := newServe(std)
 	root := &cobra.Command{
 		Use:   "chant-acp",
 		Short: "An Agent Client Protocol agent without a model",
@@ -84,18 +26,15 @@ To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it w
 		Args:          knownCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          serve.RunE,
+		RunE:          agent.RunE,
 	}
-	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, newPrompt(std), newCheck(std), newSessions(std), newSetup(std), newVersion(std))
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
+	root.Flags().AddFlagSet(agent.Flags())
+	root.AddCommand(agent, newPrompt(std), newCheck(std), newOps(std), newSessions(std), newSetup(std), newVersion(std))
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	refuseUnknown(root)
 	return root
 }
-
-// isTerminal says whether a person is at the other end of f.
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -16,12 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/conversation"
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
-func newSessions(std streams) *cobra.Command {
+func newSessions(std console.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sessions",
 		Short: "List, read, export and remove the sessions that were kept",
@@ -39,26 +40,17 @@ type kept struct {
 	logs string // the folder of the logs of commands
 }
 
-// checkState says what is wrong with a state folder that was asked for. Another
-// in its place would not be what was asked for.
-func checkState() error {
-	if dir := os.Getenv("CHANT_ACP_STATE"); dir != "" && !filepath.IsAbs(dir) {
-		return fmt.Errorf("CHANT_ACP_STATE is %q: give the state folder as an absolute path", dir)
-	}
-	return nil
-}
-
 // withKept gives do the store, closes it, and makes errors those of a command
 // that failed.
 func withKept(do func(kept) error) error {
-	if err := checkState(); err != nil {
-		return &exitError{exitUsage, err}
+	if err := stateroot.Check(os.Getenv); err != nil {
+		return console.Exit(console.Usage, err)
 	}
 	root := stateroot.Dir(os.Getenv)
 	k := kept{thread.New(root), filepath.Join(root, "logs")}
 	err := errors.Join(do(k), k.Close())
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return console.Exit(console.Failed, err)
 	}
 	return nil
 }
@@ -109,7 +101,7 @@ func (k kept) events(ctx context.Context, id string) iter.Seq2[agent.Event, erro
 	}
 }
 
-func newSessionsList(std streams) *cobra.Command {
+func newSessionsList(std console.Streams) *cobra.Command {
 	var cwd string
 	var asJSON bool
 	c := &cobra.Command{
@@ -125,7 +117,7 @@ func newSessionsList(std streams) *cobra.Command {
 					}
 					cwd = abs
 				}
-				out := bufio.NewWriter(std.out)
+				out := bufio.NewWriter(std.Out)
 				for r, err := range k.Walk(context.Background(), cwd) {
 					if err != nil {
 						return errors.Join(err, out.Flush())
@@ -169,7 +161,7 @@ func printable(s string) string {
 	}, s)
 }
 
-func newSessionsExport(std streams) *cobra.Command {
+func newSessionsExport(std console.Streams) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "export ID [flags]",
@@ -186,7 +178,7 @@ func newSessionsExport(std streams) *cobra.Command {
 					return err
 				}
 				if file == "" {
-					return doc.Write(std.out)
+					return doc.Write(std.Out)
 				}
 				if err := writeTo(file, doc); err != nil {
 					return fmt.Errorf("writing the markdown: %w", err)
@@ -207,7 +199,7 @@ func writeTo(file string, doc *conversation.Document) error {
 	return errors.Join(doc.Write(f), f.Close())
 }
 
-func newSessionsDelete(std streams) *cobra.Command {
+func newSessionsDelete(std console.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete ID...",
 		Short: "Remove sessions and the logs of their commands",
@@ -227,7 +219,7 @@ func newSessionsDelete(std streams) *cobra.Command {
 					if err := k.remove(ctx, id); err != nil {
 						return err
 					}
-					fmt.Fprintln(std.out, id)
+					fmt.Fprintln(std.Out, id)
 				}
 				return nil
 			})

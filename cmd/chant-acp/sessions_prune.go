@@ -13,10 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
-func newSessionsPrune(std streams) *cobra.Command {
+func newSessionsPrune(std console.Streams) *cobra.Command {
 	o := thread.PruneOptions{OlderThan: 30 * 24 * time.Hour, Keep: 10_000, MaxBytes: 4 << 30}
 	c := &cobra.Command{
 		Use:   "prune [flags]",
@@ -40,7 +41,7 @@ then exits with 1. Nothing else ever removes a session by itself.`,
 	return c
 }
 
-func prune(std streams, k kept, o thread.PruneOptions) error {
+func prune(std console.Streams, k kept, o thread.PruneOptions) error {
 	ctx := context.Background()
 	calls := map[string][]string{}
 	logs := 0
@@ -56,7 +57,7 @@ func prune(std streams, k kept, o thread.PruneOptions) error {
 	}
 	removed, err := k.Prune(ctx, o)
 	for _, id := range removed {
-		fmt.Fprintln(std.out, id)
+		fmt.Fprintln(std.Out, id)
 	}
 	if o.DryRun {
 		for _, id := range removed {
@@ -78,7 +79,7 @@ func prune(std streams, k kept, o thread.PruneOptions) error {
 	if o.DryRun {
 		verb = "would be removed"
 	}
-	fmt.Fprintf(std.err, "%s: %s, %s\n", verb, plural(len(removed), "session"), plural(logs, "log"))
+	fmt.Fprintf(std.Err, "%s: %s, %s\n", verb, plural(len(removed), "session"), plural(logs, "log"))
 	return errors.Join(errs...)
 }
 

@@ -12,9 +12,11 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
 )
 
-func newSessionsShow(std streams) *cobra.Command {
+func newSessionsShow(std console.Streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "show ID [flags]",
@@ -29,14 +31,14 @@ prints the end, as much as a client is shown of it; export writes all.`,
 					if err != nil {
 						return err
 					}
-					out := bufio.NewWriter(std.out)
+					out := bufio.NewWriter(std.Out)
 					printJSON(out, r)
 					for e, err := range events {
 						if err != nil {
 							return errors.Join(err, out.Flush())
 						}
 						printJSON(out, e)
-						if std.out.lost() != nil {
+						if std.Out.Lost() != nil {
 							break
 						}
 					}
@@ -55,25 +57,25 @@ prints the end, as much as a client is shown of it; export writes all.`,
 }
 
 // show loads the session as a client does, in this process.
-func show(std streams, k kept, id string) error {
+func show(std console.Streams, k kept, id string) error {
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
-	f := defaultFlags()
+	f := serve.DefaultFlags()
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.agent(zerolog.Nop(), lookOnly{k}).Serve(ctx, there) }) // its end is ours
+	serving.Go(func() { _ = f.Agent(zerolog.Nop(), lookOnly{k}).Serve(ctx, there) }) // its end is ours
 	defer serving.Wait()
 	defer leave()
 
-	v := &viewer{printer: newPrinter(std.out, false)}
+	v := &viewer{printer: newPrinter(std.Out, false)}
 	conn := acp.Connect(here, v, zerolog.Nop())
 	defer conn.Close()
 	caps := acp.ClientCapabilities{}
-	if isTerminal(std.out.file) {
+	if console.IsTerminal(std.Out.File) {
 		caps.Meta = acp.Meta{"terminal_output": true}
 	}
 	if _, err := conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersion, ClientCapabilities: caps,
-		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: version()},
+		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: serve.Version},
 	}); err != nil {
 		return err
 	}

@@ -10,10 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/setup"
 )
 
-func newSetup(std streams) *cobra.Command {
+func newSetup(std console.Streams) *cobra.Command {
 	var write bool
 	c := &cobra.Command{
 		Use:   "setup CLIENT",
@@ -36,26 +37,26 @@ func newSetup(std streams) *cobra.Command {
 	return c
 }
 
-func runSetup(std streams, client string, write bool) error {
+func runSetup(std console.Streams, client string, write bool) error {
 	target, err := setup.Lookup(client)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return console.Exit(console.Usage, err)
 	}
 	o, err := setupOptions()
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return console.Exit(console.Failed, err)
 	}
 	var failed error
 	if write {
 		change, err := target.Write(o)
 		if err == nil {
-			printChange(std.out, change)
+			printChange(std.Out, change)
 			return nil
 		}
-		failed = &exitError{exitFailed, fmt.Errorf("nothing was written: %w", err)}
+		failed = console.Exit(console.Failed, fmt.Errorf("nothing was written: %w", err))
 	}
-	fmt.Fprintf(std.err, "Where it goes: %s\n", target.Where(o))
-	fmt.Fprint(std.out, target.Snippet(o))
+	fmt.Fprintf(std.Err, "Where it goes: %s\n", target.Where(o))
+	fmt.Fprint(std.Out, target.Snippet(o))
 	return failed
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/creack/pty"
 )
 
@@ -114,7 +115,7 @@ func (x *terminal) exit(code int) string {
 func TestServeOnTerminal(t *testing.T) {
 	for _, args := range [][]string{nil, {"serve"}, {"--output", "full"}} {
 		x := onPTY(t, program(t, args...))
-		text := x.exit(exitUsage)
+		text := x.exit(console.Usage)
 		for _, want := range []string{"an agent for editors", "chant-acp prompt --cwd", "chant-acp setup", "chant-acp check", "chant-acp --help"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("chant-acp %q on a terminal does not mention %q:\n%s", args, want, text)
@@ -132,19 +133,19 @@ func TestPromptOnTerminal(t *testing.T) {
 		says           string
 		not            string
 	}{
-		"the code":          {"destroy", `Type confirm (\w{6}) to run it: `, func(m []string) string { return "confirm " + m[1] + "\n" }, exitOK, "it is gone", ""},
-		"another code":      {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return "confirm aaaaaa\n" }, exitWaiting, "", "it is gone"},
-		"only enter":        {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return "\n" }, exitWaiting, "", "it is gone"},
-		"Ctrl-C at a code":  {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return ctrlC }, exitCancelled, "", "it is gone"},
-		"yes":               {"ask", `Run it\? \[y/N\] `, func([]string) string { return "y\n" }, exitOK, "it was allowed", ""},
-		"Yes":               {"ask", `Run it\? \[y/N\] `, func([]string) string { return "Yes\n" }, exitOK, "it was allowed", ""},
-		"no":                {"ask", `Run it\? \[y/N\] `, func([]string) string { return "n\n" }, exitRefused, "was not run: it was rejected", "it was allowed\n"},
-		"nothing":           {"ask", `Run it\? \[y/N\] `, func([]string) string { return "\n" }, exitRefused, "was not run: it was rejected", "it was allowed\n"},
-		"end of input":      {"ask", `Run it\? \[y/N\] `, func([]string) string { return "\x04" }, exitRefused, "was not run: it was rejected", "it was allowed\n"},
-		"Ctrl-C at yes":     {"ask", `Run it\? \[y/N\] `, func([]string) string { return ctrlC }, exitCancelled, "", "it was allowed\n"},
-		"Ctrl-C at a run":   {"wait", `started`, func([]string) string { return ctrlC }, exitCancelled, "`wait` was cancelled after", ""},
-		"Ctrl-C at a tty":   {"screen", `/dev/pts/\d+\s+started`, func([]string) string { return ctrlC }, exitCancelled, "`screen` was cancelled after", ""},
-		"nothing to answer": {"hello", `hello\n`, func([]string) string { return "" }, exitOK, "`hello` completed in", ""},
+		"the code":          {"destroy", `Type confirm (\w{6}) to run it: `, func(m []string) string { return "confirm " + m[1] + "\n" }, console.OK, "it is gone", ""},
+		"another code":      {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return "confirm aaaaaa\n" }, console.Waiting, "", "it is gone"},
+		"only enter":        {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return "\n" }, console.Waiting, "", "it is gone"},
+		"Ctrl-C at a code":  {"destroy", `Type confirm (\w{6}) to run it: `, func([]string) string { return ctrlC }, console.Cancelled, "", "it is gone"},
+		"yes":               {"ask", `Run it\? \[y/N\] `, func([]string) string { return "y\n" }, console.OK, "it was allowed", ""},
+		"Yes":               {"ask", `Run it\? \[y/N\] `, func([]string) string { return "Yes\n" }, console.OK, "it was allowed", ""},
+		"no":                {"ask", `Run it\? \[y/N\] `, func([]string) string { return "n\n" }, console.Refused, "was not run: it was rejected", "it was allowed\n"},
+		"nothing":           {"ask", `Run it\? \[y/N\] `, func([]string) string { return "\n" }, console.Refused, "was not run: it was rejected", "it was allowed\n"},
+		"end of input":      {"ask", `Run it\? \[y/N\] `, func([]string) string { return "\x04" }, console.Refused, "was not run: it was rejected", "it was allowed\n"},
+		"Ctrl-C at yes":     {"ask", `Run it\? \[y/N\] `, func([]string) string { return ctrlC }, console.Cancelled, "", "it was allowed\n"},
+		"Ctrl-C at a run":   {"wait", `started`, func([]string) string { return ctrlC }, console.Cancelled, "`wait` was cancelled after", ""},
+		"Ctrl-C at a tty":   {"screen", `/dev/pts/\d+\s+started`, func([]string) string { return ctrlC }, console.Cancelled, "`screen` was cancelled after", ""},
+		"nothing to answer": {"hello", `hello\n`, func([]string) string { return "" }, console.OK, "`hello` completed in", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, mark := fixture(t)

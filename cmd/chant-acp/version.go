@@ -8,22 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
 )
 
-// release is the version of this source; the build adds the commit where it
-// knows it.
-const release = "0.1.0"
-
-func version() string { return release }
-
-func newVersion(std streams) *cobra.Command {
+func newVersion(std console.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
-			fmt.Fprintf(std.out, "chant-acp %s%s (protocol version %d, %s, %s/%s)\n",
-				version(), commit(), acp.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(std.Out, "chant-acp %s%s (protocol version %d, %s, %s/%s)\n",
+				serve.Version, commit(), acp.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
 }

@@ -2,7 +2,7 @@
 //
 // Every program starts as the leader of a session of its own, which makes it the leader of a process group and takes the
 // controlling terminal away from it; its standard input is the null device, and its standard output and error are one
-// pipe, so that their order is kept. With [Spec.TTY] all three are a terminal of its own.
+// pipe, so that their order is kept, unless [Spec.Errors] asks for two. With [Spec.TTY] all three are a terminal of its own.
 //
 // A program is over when its whole group is. What is left of the group when the leader ends by itself, and everything when
 // [Process.Stop] is called, gets SIGTERM, a grace, and SIGKILL. After a stop, members that left the group are found by
@@ -15,7 +15,7 @@
 //
 // No program outlives the process that started it, however that one ends. A guard, which is a second copy of the running executable
 // caught in this package's init function, holds the other end of a socket and ends all groups, and every process
-// that carries either sign, when the socket closes. It starts with the first program.
+// that carries either sign, when the socket closes. It starts with the first program. What [Hold] gave it, such as a lock, stays open as long as it lives.
 //
 // Children inherit descriptors 0, 1 and 2 and nothing else: Start marks every other descriptor of the calling process close-on-exec.
 //

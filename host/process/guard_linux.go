@@ -38,7 +38,7 @@ func init() {
 	case stageLaunch:
 		os.Exit(launchGuard(os.Args[2]))
 	case stageWatch:
-		w := ward{handed: make(map[int]time.Time)}
+		w := ward{handed: make(map[int]time.Time), held: make(map[string][]*os.File)}
 		w.listen(int(os.Stdin.Fd()))
 		w.open(os.NewFile(ledgerFD, "ledger"))
 		w.sweep()
@@ -56,7 +56,13 @@ func launchGuard(nonce string) int {
 	return 0
 }
 
-// handMessage is the one message to the guard: a group has so much time left. The file that holds its output comes with it.
+// A message to the guard is two words. Files come with some.
+const (
+	wordHold = "hold" // keep the file that comes with this open, under a number
+	wordDrop = "drop" // close the one of that number
+)
+
+// handMessage says that a group has so much time left. The file that holds its output comes with it.
 func handMessage(id int, owed time.Duration) string {
 	return fmt.Sprintf("%d %d", id, owed.Milliseconds())
 }
@@ -73,6 +79,7 @@ type ward struct {
 	signs  signs
 	groups map[int]charge
 	handed map[int]time.Time
+	held   map[string][]*os.File // by their numbers; they stay open until nothing of the groups is left
 	scan   scanner
 }
 
@@ -100,26 +107,27 @@ func (w *ward) listen(conn int) {
 		if err != nil || n == 0 {
 			return
 		}
-		swallow(oob[:oobn])
-		w.take(string(buf[:n]))
+		w.take(string(buf[:n]), passed(oob[:oobn]))
 	}
 }
 
-// swallow reads the output of a group that was handed over, so that it neither stops nor is ended by SIGPIPE.
-func swallow(oob []byte) {
+// passed are the files that came with a message.
+func passed(oob []byte) []*os.File {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
-		return
+		return nil
 	}
+	var files []*os.File
 	for _, m := range messages {
 		fds, err := unix.ParseUnixRights(&m)
 		if err != nil {
 			continue
 		}
 		for _, fd := range fds {
-			go discard(os.NewFile(uintptr(fd), "output"))
+			files = append(files, os.NewFile(uintptr(fd), "passed"))
 		}
 	}
+	return files
 }
 
 // discard ends with the output or with the guard.
@@ -129,8 +137,20 @@ func discard(output *os.File) {
 }
 
 // take takes in one message. What it does not understand it leaves alone; both ends are the same executable.
-func (w *ward) take(message string) {
+func (w *ward) take(message string, files []*os.File) {
 	left, right, _ := strings.Cut(message, " ")
+	switch left {
+	case wordHold:
+		w.held[right] = files
+		return
+	case wordDrop:
+		closeAll(w.held[right])
+		delete(w.held, right)
+		return
+	}
+	for _, output := range files { // read, so that the group neither stops nor is ended by SIGPIPE
+		go discard(output)
+	}
 	id, idErr := strconv.Atoi(left)
 	owed, owedErr := strconv.Atoi(right)
 	if idErr == nil && owedErr == nil {

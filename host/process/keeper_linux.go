@@ -25,6 +25,8 @@ type keeper struct {
 	signs  signs    // of this process's programs; set once
 	serial uint64
 	ledger ledger
+	held   map[uint64]*os.File // by their numbers; a new guard gets them all
+	number uint64              // of the last of them
 }
 
 var keep keeper
@@ -109,7 +111,55 @@ func (k *keeper) ensure(ctx context.Context) error {
 		return fmt.Errorf("the guard, which ends programs when this process dies, can't be started; is /proc mounted? %w", err)
 	}
 	k.conn = conn
+	for number, file := range k.held {
+		if err := k.share(number, file); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// Hold makes the guard keep a copy of an open file until nothing of the programs of this process is left, however this
+// process ends: a lock (flock) on it lasts as long. release makes the guard close its copy; until then file stays open here.
+func Hold(ctx context.Context, file *os.File) (release func(), err error) {
+	return keep.hold(ctx, file)
+}
+
+func (k *keeper) hold(ctx context.Context, file *os.File) (release func(), err error) {
+	if _, err := k.ready(ctx); err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.held == nil {
+		k.held = make(map[uint64]*os.File)
+	}
+	k.number++
+	number := k.number
+	if err := k.share(number, file); err != nil {
+		return nil, err
+	}
+	k.held[number] = file
+	return sync.OnceFunc(func() { k.drop(number) }), nil
+}
+
+func (k *keeper) share(number uint64, file *os.File) error {
+	rc, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = rc.Control(func(fd uintptr) { sent = k.send(wordHold+" "+strconv.FormatUint(number, 10), int(fd)) })
+	return errors.Join(err, sent)
+}
+
+func (k *keeper) drop(number uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.held, number)
+	if k.conn != nil && listens(k.conn) {
+		_ = k.send(wordDrop+" "+strconv.FormatUint(number, 10), -1) // a guard that takes no message keeps a file too many
+	}
 }
 
 // listens is false when the other end of the socket is closed.

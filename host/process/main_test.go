@@ -19,6 +19,9 @@ import (
 // "grace:" (a minute of grace, and the agent leaves at EOF), or with "later:" (a byte on stdin comes first), or with "limited:" (the agent has a hard limit on file locks).
 const agentVar = "PROCESS_TEST_AGENT"
 
+// holdVar names a file that the agent locks and gives to the guard.
+const holdVar = "PROCESS_TEST_HOLD"
+
 // treeVar marks all processes of one test, so that its survivors can be found.
 const treeVar = "PROCESS_TEST_TREE"
 
@@ -34,6 +37,12 @@ func TestMain(m *testing.M) {
 
 // runAgent is the process that tests kill.
 func runAgent(scripts string) {
+	if path := os.Getenv(holdVar); path != "" {
+		if err := lockAndHold(path); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
 	var all sync.WaitGroup
 	for script := range strings.Lines(scripts) {
 		script, tty := strings.CutPrefix(strings.TrimSpace(script), "tty:")
@@ -69,6 +78,19 @@ func runAgent(scripts string) {
 	all.Wait()
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
+}
+
+// lockAndHold leaves the file open, as whoever holds a lock does.
+func lockAndHold(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	_, err = Hold(context.Background(), f)
+	return err
 }
 
 func shell(script string) Spec {

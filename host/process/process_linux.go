@@ -70,6 +70,9 @@ type Spec struct {
 	// Output receives what the program prints, in order, from one goroutine that ends before Wait returns. p is valid until
 	// Output returns. It may block, which slows the program down and delays Wait, but no signal. Nil discards.
 	Output func(p []byte)
+	// Errors, where it is given, receives what the program prints to standard error, which then has a pipe of its own, and Output the rest. It is
+	// called as Output is, from a goroutine of its own, at the same time as Output: the order between the two is lost. It does not go with TTY, and such a program is never handed to the guard.
+	Errors func(p []byte)
 }
 
 // Exit is how a program ended.
@@ -101,6 +104,7 @@ type Process struct {
 	serial  uint64 // n of the token <prefix>.<n>
 	started time.Time
 	out     *output
+	errs    *output // nil without Spec.Errors
 	orders  chan Cause
 	settled chan struct{} // closed when no signal will be sent any more
 	done    chan struct{} // closed when exit is final

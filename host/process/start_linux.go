@@ -30,7 +30,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
 	}
 	p := &Process{spec: spec, serial: serial, orders: make(chan Cause), settled: make(chan struct{}), done: make(chan struct{})}
-	file, stdio, err := openOutput(spec)
+	ours, stdio, err := openOutput(spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
 	}
@@ -41,19 +41,23 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	})
 	closeAll(stdio)
 	if err != nil {
-		file.Close()
+		closeAll(ours)
 		return nil, explain(spec, err)
 	}
 	leader, _ := readStat(p.PID()) // not reaped yet, so it is there
 	if err := keep.tell(p.PID(), serial, leader.start); err != nil {
-		file.Close()
+		closeAll(ours)
 		_ = unix.Kill(-p.PID(), unix.SIGKILL)
 		_, _ = p.os.Wait()
 		return nil, fmt.Errorf("%s was ended at once, because nothing would end it after a crash: %w", spec.Path, err)
 	}
-	p.out = newOutput(file, spec.TTY, spec.Output)
+	p.out = newOutput(ours[0], spec.TTY, spec.Output)
 	ended := make(chan struct{})
 	go p.out.run()
+	if len(ours) > 1 {
+		p.errs = newOutput(ours[1], false, spec.Errors)
+		go p.errs.run()
+	}
 	go awaitEnd(p.PID(), ended)
 	go p.supervise(leader.start, ended)
 	return p, nil
@@ -71,26 +75,43 @@ func awaitEnd(pid int, ended chan<- struct{}) {
 	})
 }
 
-// openOutput returns our end of the program's output, and its standard descriptors.
-func openOutput(spec Spec) (ours *os.File, stdio []*os.File, err error) {
+// openOutput returns our ends of the program's output, one or two, and its standard descriptors.
+func openOutput(spec Spec) (ours, stdio []*os.File, err error) {
 	markCloseOnExec()
 	if spec.TTY {
-		return openTerminal(spec)
+		master, stdio, err := openTerminal(spec)
+		return []*os.File{master}, stdio, err
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, nil, err
 	}
+	read, write, err := openPipe()
+	if err != nil {
+		null.Close()
+		return nil, nil, err
+	}
+	if spec.Errors == nil {
+		return []*os.File{read}, []*os.File{null, write, write}, nil
+	}
+	readErrs, writeErrs, err := openPipe()
+	if err != nil {
+		closeAll([]*os.File{null, read, write})
+		return nil, nil, err
+	}
+	return []*os.File{read, readErrs}, []*os.File{null, write, writeErrs}, nil
+}
+
+// openPipe returns a pipe for a program's output.
+func openPipe() (read, write *os.File, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		null.Close()
 		return nil, nil, fmt.Errorf("no pipe for its output: %w", err)
 	}
 	// Best effort: unprivileged users may run into a limit of their own for large pipes.
 	_, _ = unix.FcntlInt(uintptr(ends[0]), unix.F_SETPIPE_SZ, pipeSize)
 	_ = unix.SetNonblock(ends[0], true) // our end alone; the program's end must block
-	write := os.NewFile(uintptr(ends[1]), "program output")
-	return os.NewFile(uintptr(ends[0]), "program output"), []*os.File{null, write, write}, nil
+	return os.NewFile(uintptr(ends[0]), "program output"), os.NewFile(uintptr(ends[1]), "program output"), nil
 }
 
 // openTerminal duplicates the master: the pty package makes the descriptor that it sets the size through a blocking one, on which neither deadlines
@@ -123,8 +144,8 @@ func openTerminal(spec Spec) (ours *os.File, stdio []*os.File, err error) {
 	return os.NewFile(uintptr(fd), master.Name()), []*os.File{tty, tty, tty}, nil
 }
 
-func closeAll(stdio []*os.File) {
-	for _, f := range stdio {
+func closeAll(files []*os.File) {
+	for _, f := range files {
 		_ = f.Close() // the output is there twice or more; closing again fails and does no harm
 	}
 }

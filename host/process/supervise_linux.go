@@ -59,13 +59,21 @@ func (p *Process) supervise(start uint64, ended <-chan struct{}) {
 	if !s.lost {
 		keep.forget(p.PID())
 	}
-	p.out.finish()
-	s.exit.HeldOutput = p.out.held && !s.lost
-	if s.exit.Err == nil {
-		s.exit.Err = p.out.err
+	s.finish(p.out)
+	if p.errs != nil {
+		s.finish(p.errs)
 	}
 	p.exit = s.exit
 	close(p.done)
+}
+
+// finish waits for the delivery of what was printed.
+func (s *supervisor) finish(o *output) {
+	o.finish()
+	s.exit.HeldOutput = s.exit.HeldOutput || o.held && !s.lost
+	if s.exit.Err == nil {
+		s.exit.Err = o.err
+	}
 }
 
 // stopped returns a timer that is not set.
@@ -76,7 +84,10 @@ func stopped() *time.Timer {
 }
 
 func (s *supervisor) run() {
-	broken := (<-chan struct{})(s.p.out.broken)
+	broken, errsBroken := (<-chan struct{})(s.p.out.broken), (<-chan struct{})(nil)
+	if s.p.errs != nil {
+		errsBroken = s.p.errs.broken
+	}
 	for !s.finished {
 		select {
 		case <-s.ended:
@@ -90,6 +101,9 @@ func (s *supervisor) run() {
 			s.stop(TimedOut)
 		case <-broken:
 			broken = nil
+			s.stop(Aborted)
+		case <-errsBroken:
+			errsBroken = nil
 			s.stop(Aborted)
 		case <-s.alarm.C:
 			s.ring()
@@ -243,7 +257,7 @@ func (s *supervisor) ring() {
 	switch {
 	case s.killed:
 		s.giveUp()
-	case s.leaving && s.p.spec.Grace > LeavingGrace && owed > 0:
+	case s.leaving && s.p.spec.Grace > LeavingGrace && owed > 0 && s.p.errs == nil:
 		s.hand(owed)
 	default:
 		s.kill()

@@ -20,9 +20,14 @@ var quietEnv = []string{"PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"}
 // environment is what a program gets: what this process inherited, the defaults
 // for its kind of output, and what the manifest says, each over the last.
 func (p *Project) environment(inv *command.Invocation, color bool) []string {
+	return lastOnly(append(p.environ(inv.TTY, color), inv.Env...))
+}
+
+// environ is the part of environment that is the same for all programs.
+func (p *Project) environ(tty, color bool) []string {
 	vars := append([]string(nil), p.o.Env...)
 	switch {
-	case inv.TTY:
+	case tty:
 		if lookup(vars, "TERM") == "" {
 			vars = append(vars, "TERM=xterm-256color")
 		}
@@ -33,7 +38,7 @@ func (p *Project) environment(inv *command.Invocation, color bool) []string {
 		vars = append(drop(vars, "FORCE_COLOR"), quietEnv...)
 		vars = append(vars, "TERM=dumb", "NO_COLOR=1")
 	}
-	return lastOnly(append(vars, inv.Env...))
+	return vars
 }
 
 func drop(env []string, name string) []string {

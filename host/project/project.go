@@ -13,6 +13,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local"
 )
 
 // Options are what a Project needs from the process it lives in.
@@ -27,6 +28,11 @@ type Options struct {
 	LogFloor int64
 	// Chant is the chant program to use, absolute; "" to look for one.
 	Chant string
+	// Runs is where the runs of Ops are kept, absolute; "" for nowhere: then
+	// there are none.
+	Runs string
+	// OpCache is where what was read of *.op.ts is kept; "" for nowhere.
+	OpCache string
 }
 
 // Project is a host bound to the directory of a session. It implements
@@ -40,6 +46,8 @@ type Project struct {
 	searched time.Time
 	root     string
 	allow    host.AllowList
+	manifest string                    // digest of the manifest in use, "" for none
+	runtimes map[string]*local.Runtime // by root
 }
 
 // New makes the host of a session in dir, which is absolute and exists. Nothing
@@ -104,15 +112,15 @@ func (p *Project) AllowList() host.AllowList {
 	p.searched = time.Now()
 	if now != p.seen {
 		p.seen, p.root = now, root
-		p.allow = p.readAllowList(now, err, p.allow.Version+1)
+		p.allow, p.manifest = p.readAllowList(now, err, p.allow.Version+1)
 	}
 	return p.allow
 }
 
 // readAllowList reads what the fingerprint stands for. problem is why there is
 // no manifest to read, or nil.
-func (p *Project) readAllowList(f fingerprint, problem error, version int) host.AllowList {
-	allow := host.AllowList{Problem: problem, Version: version}
+func (p *Project) readAllowList(f fingerprint, problem error, version int) (allow host.AllowList, digest string) {
+	allow = host.AllowList{Problem: problem, Version: version}
 	if f.inode != 0 { // it was there, whatever it holds
 		allow.ManifestDir = filepath.Dir(f.manifest)
 	}
@@ -125,11 +133,11 @@ func (p *Project) readAllowList(f fingerprint, problem error, version int) host.
 		if err != nil {
 			allow.Problem = err
 		} else {
-			o.Manifest, allow.Environments = m, m.Environments()
+			o.Manifest, allow.Environments, digest = m, m.Environments(), m.Digest()
 		}
 	}
 	allow.Registry = command.NewRegistry(o)
-	return allow
+	return allow, digest
 }
 
 func (f *fingerprint) stat() {

@@ -31,6 +31,15 @@ func Dir(getenv func(string) string) string {
 	return filepath.Join(temp, fmt.Sprintf("chant-acp-%d", os.Getuid()))
 }
 
+// Check says what is wrong with a state root that was asked for. Another in its
+// place would not be what was asked for.
+func Check(getenv func(string) string) error {
+	if dir := getenv("CHANT_ACP_STATE"); dir != "" && !filepath.IsAbs(dir) {
+		return fmt.Errorf("CHANT_ACP_STATE is %q: give the state folder as an absolute path", dir)
+	}
+	return nil
+}
+
 // Make creates dir and the folders above it with mode 0700 and checks that dir
 // is a real folder of this user that nobody else may enter, and that nobody else
 // can exchange a folder above it: below a shared temporary folder somebody else

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"iter"
@@ -30,7 +31,8 @@ type outline struct {
 	marks    []int     // see blocks
 	prompted bool
 	begun    bool
-	late     *Turn // a prompt that came after something else of its turn
+	plan     string // as it came last
+	late     *Turn  // a prompt that came after something else of its turn
 
 	reading *teller // while it is read first and has not ended
 }
@@ -101,6 +103,7 @@ func (o *outline) stop() {
 		return
 	}
 	o.reading.blocks.end()
+	o.plan = cmp.Or(o.reading.plan, o.plan)
 	o.marks, o.reading = o.reading.blocks.marks, nil
 }
 
@@ -166,6 +169,7 @@ func (o *outline) writer(b *bufio.Writer) *turnWriter {
 	t := &turnWriter{w: b, content: content{lines: lines{w: b}}, late: o.late != nil}
 	t.content.begin = func() { Turn{Role: Assistant, At: o.at}.canonical().writeHeading(b) }
 	t.teller = newTeller(blocks{write: t.content.write, marks: o.marks})
+	t.final = o.plan
 	if t.late {
 		o.late.write(b)
 	}

@@ -59,8 +59,12 @@ type answer struct {
 	parts  []part
 	put    func(part)      // takes the pieces of the answer as they come
 	begun  bool            // there was a piece
-	shown  map[string]bool // calls whose output was shown
+	shown  map[string]bool // calls whose output was shown, or that have not begun
 	ended  bool
+
+	planned bool   // a plan was shown
+	plan    string // as it came last
+	final   string // as it will come last, where that is known
 }
 
 // part is markdown, or output as it was printed, or the next piece of either.
@@ -69,6 +73,7 @@ type part struct {
 	output bool
 	call   string
 	whole  bool // it goes on nothing, and nothing goes on it
+	plan   bool // the plan of an Op
 }
 
 // continues says whether p goes on what ended with last.
@@ -79,7 +84,8 @@ func (p part) continues(last part) bool {
 // told says whether an event is of interest to a reader.
 func told(e thread.Event) bool {
 	switch e.Kind {
-	case thread.EventPrompt, thread.EventSay, thread.EventCall, thread.EventOutput, thread.EventResult, thread.EventEnd, thread.EventGap:
+	case thread.EventPrompt, thread.EventSay, thread.EventCall, thread.EventOutput, thread.EventResult, thread.EventEnd, thread.EventGap,
+		thread.EventStart, thread.EventPlan:
 		return true
 	}
 	return false
@@ -94,14 +100,18 @@ func (a *answer) add(e thread.Event) {
 	case thread.EventSay:
 		a.piece(part{text: e.Text})
 	case thread.EventCall:
-		if e.Call != nil {
+		if e.Call != nil && e.Call.Status == "pending" { // a step is named when it begins
+			a.show(e.CallID)
+		} else if e.Call != nil {
 			a.piece(part{text: "Ran " + codeSpan(e.Call.Title), whole: true})
 		}
+	case thread.EventStart:
+		delete(a.shown, e.CallID)
+		a.piece(part{text: e.Text, whole: true})
+	case thread.EventPlan:
+		a.showPlan(e)
 	case thread.EventOutput:
-		if a.shown == nil {
-			a.shown = map[string]bool{}
-		}
-		a.shown[e.CallID] = true
+		a.show(e.CallID)
 		// Only what was for a terminal is as it was printed: other output was
 		// shown as markdown, which it is in the event, too.
 		a.piece(part{text: e.Text, output: e.Terminal, call: e.CallID})
@@ -120,6 +130,30 @@ func (a *answer) add(e thread.Event) {
 		a.piece(part{text: "*some of what happened here was not kept*", whole: true})
 	}
 	a.at = e.Time
+}
+
+func (a *answer) show(call string) {
+	if a.shown == nil {
+		a.shown = map[string]bool{}
+	}
+	a.shown[call] = true
+}
+
+// showPlan shows the plan where it came first, as it comes last.
+func (a *answer) showPlan(e thread.Event) {
+	var b strings.Builder
+	for _, entry := range e.Plan {
+		mark := " "
+		if entry.Status == "completed" {
+			mark = "x"
+		}
+		b.WriteString("- [" + mark + "] " + oneLine(entry.Content) + "\n")
+	}
+	a.plan = b.String()
+	if !a.planned {
+		a.planned = true
+		a.piece(part{text: a.final, whole: true, plan: true})
+	}
 }
 
 func (a *answer) piece(p part) {
@@ -142,6 +176,9 @@ func (a *answer) content() string {
 	var b strings.Builder
 	for _, p := range a.parts {
 		text := strings.Trim(p.text, "\n")
+		if p.plan {
+			text = strings.Trim(a.plan, "\n")
+		}
 		if p.output {
 			text = fence(string(termtext.Clean([]byte(p.text))))
 		}

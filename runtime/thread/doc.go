@@ -38,6 +38,8 @@ const (
 	EventPrompt = agent.EventPrompt
 	EventSay    = agent.EventSay
 	EventCall   = agent.EventCall
+	EventStart  = agent.EventStart
+	EventPlan   = agent.EventPlan
 	EventOutput = agent.EventOutput
 	EventResult = agent.EventResult
 	EventEnd    = agent.EventEnd

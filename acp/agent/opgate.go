@@ -1,0 +1,248 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// The ways in which a gate asks; see Options.Gates.
+const (
+	gatesReply   = "reply"
+	gatesAsk     = "ask"
+	gatesDurable = "durable"
+)
+
+// stopWaiting is the stop reason of a turn that left a durable request behind. It
+// is outside the schema, for clients that are made for it.
+const stopWaiting acp.StopReason = "waiting"
+
+// gates is how this turn asks. Where there is no person to ask, it only says what
+// to type.
+func (r *opTurn) gates() string {
+	mode := r.turn.conn.agent.o.Gates
+	if mode == "" || r.turn.noPerson() != "" {
+		return gatesReply
+	}
+	return mode
+}
+
+// openGate is the first gate that is not decided, nil for none.
+func openGate(waits []host.OpWait) *host.OpWait {
+	for i := range waits {
+		if waits[i].Kind == host.WaitGate && waits[i].State == host.WaitOpen {
+			return &waits[i]
+		}
+	}
+	return nil
+}
+
+// ask puts a gate to a person, without the place, until it is decided: by the
+// answer, or by anybody else on the record. It returns true, with the place taken,
+// when the run is to go on; or how the turn ended.
+func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
+	t, place := r.turn, &r.turn.conn.agent.place
+	call := r.gateCall(w)
+	for {
+		before := place.changed()
+		t.flush()
+		a := r.answerOrDecision(call, run, w)
+		if a.gone != nil {
+			call.fail("the run does not wait for it any more")
+			return r.elsewhere(run.ID, a.gone), false
+		}
+		if a.wait.State == host.WaitExpired {
+			call.fail("nobody decided in time, which counts as a rejection")
+			return r.expired(run, a.wait), false
+		}
+		if !a.decided && !a.allow && !a.reject {
+			call.fail(a.why)
+			return r.stillWaits(run, w, a.why), false
+		}
+		if t.wait(r.inv.Line, true) != nil {
+			call.fail("the turn was stopped")
+			return r.stillWaits(run, w, "the turn was stopped before that"), false
+		}
+		switch {
+		case a.decided:
+			r.settle(call, w, a.wait)
+			return end{}, true
+		case place.changed() != before && a.allow:
+			place.release(false)
+			t.say(fmt.Sprintf("\nAnother command changed things while the gate %s waited for an answer, so it is asked for again.\n\n", code(w.Name)))
+			continue
+		}
+		decided, err := r.record(host.GateAnswer{Request: w.RequestID, Approve: a.allow, Actor: t.actor()}, true)
+		if decided.State == host.WaitExpired {
+			call.fail("nobody decided in time, which counts as a rejection")
+			return r.expired(run, decided), false
+		}
+		if err != nil {
+			call.fail("the answer was not taken")
+			return r.stillWaits(run, w, "the answer was not taken: "+oneLine(err.Error())), false
+		}
+		r.settle(call, w, decided) // by somebody else, where he was first
+		return end{}, true
+	}
+}
+
+// record decides a gate in the place, and gives the place up where that fails.
+// With others, the answer of somebody who was first will do.
+func (r *opTurn) record(answer host.GateAnswer, others bool) (w host.OpWait, err error) {
+	taken := false
+	defer func() {
+		if !taken {
+			r.turn.conn.agent.place.release(false)
+		}
+	}()
+	w, err = r.rt.Decide(r.turn.context(), answer)
+	var refusal *host.OpRefusal
+	if others && errors.As(err, &refusal) && (w.State == host.WaitApproved || w.State == host.WaitRejected) {
+		err = nil
+	}
+	taken = err == nil
+	return w, err
+}
+
+// gateCall announces the tool call that a gate is asked about with.
+func (r *opTurn) gateCall(w host.OpWait) *toolCall {
+	info, ok := r.waits[w.RequestID]
+	if !ok { // the run waits at it since an earlier turn
+		info = host.StepInfo{ID: w.RequestID, Title: "Gate " + w.Name, Kind: "gate"}
+		if w.Description != "" {
+			info.Title += ": " + w.Description
+		}
+	}
+	delete(r.waits, w.RequestID)
+	id := "gate_" + newID() // the step has another one each time that the run goes on
+	c := &toolCall{turn: r.turn, id: id, title: stepTitle(r.mark, info), line: r.inv.Line, cwd: r.inv.Dir, silent: true}
+	c.announce(acp.ToolPending, gateInput(w), gateText(w))
+	return c
+}
+
+// gateAnswer is what came of a question.
+type gateAnswer struct {
+	allow, reject bool        // what the client answered
+	why           string      // why that was no answer
+	decided       bool        // on the record, by somebody else
+	wait          host.OpWait // as it was decided
+	gone          error       // why the run does not wait any more
+}
+
+// watched is what came of watching the record.
+type watched struct {
+	wait host.OpWait
+	err  error
+}
+
+// answerOrDecision asks the client and watches the record, whichever is first.
+func (r *opTurn) answerOrDecision(call *toolCall, run host.RunInfo, w host.OpWait) gateAnswer {
+	t := r.turn
+	ctx, done := context.WithCancelCause(t.context())
+	defer done(nil)
+	record := make(chan watched, 1)
+	go func() { // ends with ctx; waited for below
+		w, err := r.rt.AwaitDecision(ctx, run.ID, w.RequestID)
+		record <- watched{w, err}
+		done(errDecided)
+	}()
+	outcome, err := t.conn.RequestPermission(ctx, gateRequest(t.session.id, call, w))
+	ended := ctx.Err() != nil
+	done(nil)
+	seen := <-record
+	if errors.Is(err, acp.ErrClosed) {
+		t.stop(host.StopLeaving) // the client has left, which leave will only say next
+	}
+	t.settle() // a cancel in the same packet as the answer wins
+	switch {
+	case t.stopReason() != host.StopNone:
+		return gateAnswer{why: "the turn was stopped"}
+	case seen.err == nil:
+		return gateAnswer{decided: seen.wait.State != host.WaitExpired, wait: seen.wait}
+	case ended:
+		return gateAnswer{gone: seen.err}
+	case err != nil:
+		return gateAnswer{why: fmt.Sprintf("the client could not ask (%v)", err)}
+	case outcome.Outcome != acp.OutcomeSelected:
+		return gateAnswer{why: "the question was dismissed"}
+	case outcome.OptionID == acp.AllowOnce:
+		return gateAnswer{allow: true}
+	case outcome.OptionID == acp.RejectOnce:
+		return gateAnswer{reject: true}
+	}
+	return gateAnswer{why: "the client's answer was none of those offered"}
+}
+
+// errDecided ends a question that somebody else has answered.
+var errDecided = errors.New("the gate was decided elsewhere")
+
+// gateRequest is the question. Its options are named as their kinds: clients that
+// answer later name one of them.
+func gateRequest(session string, call *toolCall, w host.OpWait) acp.RequestPermissionRequest {
+	return acp.RequestPermissionRequest{
+		SessionID: session,
+		ToolCall: acp.ToolCallUpdate{
+			ToolCallID: call.id, Title: call.title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: gateInput(w),
+			Content: []acp.ToolCallContent{acp.ToolText(gateText(w))},
+		},
+		Options: []acp.PermissionOption{
+			{OptionID: acp.AllowOnce, Name: "Approve", Kind: acp.AllowOnce},
+			{OptionID: acp.RejectOnce, Name: "Reject: the run fails and is undone", Kind: acp.RejectOnce},
+		},
+		Meta: acp.Meta{"chant": map[string]any{"requestId": w.RequestID, "runId": w.RunID, "gate": w.Name}},
+	}
+}
+
+func gateInput(w host.OpWait) any {
+	return struct {
+		Command string `json:"command"`
+		Op      string `json:"op"`
+		Gate    string `json:"gate"`
+		Run     string `json:"run"`
+		Digest  string `json:"digest"`
+	}{cutBytes(w.Approve, fieldBytes), w.Op, cutBytes(w.Name, fieldBytes), w.RunID, w.Digest}
+}
+
+// settle ends the call of a gate that was decided.
+func (r *opTurn) settle(call *toolCall, asked, decided host.OpWait) {
+	r.decided[asked.RequestID] = true
+	status := acp.ToolCompleted
+	if decided.State != host.WaitApproved {
+		status = acp.ToolFailed
+	}
+	text := sentence(decisionText(decided))
+	call.end(acp.ToolCallUpdate{
+		ToolCallID: call.id, Status: status, Content: []acp.ToolCallContent{acp.ToolText(text)},
+		RawOutput: map[string]any{"state": decided.State, "by": decided.By},
+	}, nil, "")
+	r.turn.say("\n" + r.mark + text + "\n\n")
+}
+
+// stillWaits ends a turn whose gate was not decided: the run stays where it is.
+func (r *opTurn) stillWaits(run host.RunInfo, w host.OpWait, why string) end {
+	t := r.turn
+	e := end{reason: acp.StopEndTurn, state: stateWaiting, meta: chantMeta{RunID: run.ID, Gate: w.Name}}
+	if t.stopReason() != host.StopNone {
+		e.reason = acp.StopCancelled
+	}
+	t.close(fmt.Sprintf("\n%s%s still waits at the gate %s: %s\n\n", r.mark, code(run.Op), code(w.Name), sentenceEnd(why)) + waitText(w))
+	return r.of(e)
+}
+
+// expired is stillWaits for a gate that nobody can decide any more.
+func (r *opTurn) expired(run host.RunInfo, w host.OpWait) end {
+	w.State = host.WaitExpired
+	return r.stillWaits(run, w, "its time ran out, which counts as a rejection. The compensation runs when the run is taken up again")
+}
+
+// askLater leaves a question with the client. What it answers to the request
+// itself counts for nothing: the answer comes with a later prompt.
+func (r *opTurn) askLater(run host.RunInfo, w host.OpWait) {
+	t := r.turn
+	call := r.gateCall(w)
+	t.tail.Ask(acp.MethodRequestPermission, gateRequest(t.session.id, call, w))
+	call.fail("it waits for an answer")
+}

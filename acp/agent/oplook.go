@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// opBuiltin carries out a built-in about Ops. What runs steps has the thread for
+// itself and queues for the place; what looks or decides waits for neither.
+func (t *turn) opBuiltin(inv *command.Invocation) end {
+	if err := t.mayDecide(inv); err != nil {
+		return t.refuse(err)
+	}
+	if inv.Name == "run" || inv.Name == "reject" {
+		return t.later(inv, func() end { return t.runSteps(inv) })
+	}
+	return t.aside(func() end {
+		if t.stopReason() != host.StopNone {
+			return t.stoppedBeforeStart("")
+		}
+		e, err := t.lookOrDecide(inv)
+		if err != nil {
+			return t.undone(err)
+		}
+		return e
+	})
+}
+
+// runSteps carries out what runs steps.
+func (t *turn) runSteps(inv *command.Invocation) end {
+	if inv.Name == "reject" {
+		return t.rejectGate(inv)
+	}
+	return t.runOp(inv)
+}
+
+// opAgain is runSteps for a line of the history.
+func (t *turn) opAgain(inv *command.Invocation) end {
+	if err := t.mayDecide(inv); err != nil {
+		return t.refuse(err)
+	}
+	return t.runSteps(inv)
+}
+
+// mayDecide refuses what only a person may do.
+func (t *turn) mayDecide(inv *command.Invocation) error {
+	switch inv.Name {
+	case "approve", "reject", "signal":
+		if why := t.noPerson(); why != "" {
+			return fmt.Errorf("%s was not done: %s", code(inv.Line), why)
+		}
+	}
+	return nil
+}
+
+// lookOrDecide carries out what runs nothing.
+func (t *turn) lookOrDecide(inv *command.Invocation) (end, error) {
+	rt, err := t.session.host.Ops()
+	if err != nil {
+		return end{}, err
+	}
+	ref := host.RunRef{ID: inv.Op.Run, Op: inv.Op.Op}
+	switch inv.Name {
+	case "ops":
+		return t.listOps(rt, inv.Op.JSON)
+	case "run list":
+		return t.listRuns(rt, inv.Op)
+	case "run log":
+		return t.runLog(rt, ref, inv.Op.Follow)
+	case "run status":
+		info, err := rt.RunInfo(t.context(), ref)
+		return t.toldOf(info, runText(info)), err
+	case "run cancel":
+		info, err := rt.CancelRun(t.context(), ref, t.actor())
+		return t.toldOf(info, fmt.Sprintf("%sThe run %s of %s is %s.\n", t.markOf(info.Env), info.ID, code(info.Op), info.State)), err
+	case "approve":
+		w, err := rt.Decide(t.context(), gateAnswerOf(inv.Op, true, t.actor()))
+		return t.toldOfWait(w), err
+	case "signal":
+		w, err := rt.Signal(t.context(), host.EventSignal{Key: inv.Op.Key, Payload: inv.Op.Payload, RunID: inv.Op.Run, Actor: t.actor()})
+		return t.toldOfWait(w), err
+	}
+	return end{}, fmt.Errorf("%s is not part of this version", code(inv.Name))
+}
+
+func gateAnswerOf(l *command.OpLine, approve bool, by host.Actor) host.GateAnswer {
+	return host.GateAnswer{Ref: host.RunRef{ID: l.Run, Op: l.Op}, Gate: l.Gate, Approve: approve, Note: l.Note, Answer: l.Answer, Actor: by}
+}
+
+// rejectGate is `reject`: the run fails, and its compensation runs in this turn.
+func (t *turn) rejectGate(inv *command.Invocation) end {
+	r, err := t.newOpTurn(inv)
+	if err != nil {
+		return t.refuse(err)
+	}
+	return r.decide(gateAnswerOf(inv.Op, false, t.actor()))
+}
+
+// toldOf ends a turn that told of a run. It is not told where there was an error,
+// which the caller has.
+func (t *turn) toldOf(info host.RunInfo, text string) end {
+	e := end{reason: acp.StopEndTurn, state: stateCompleted, meta: chantMeta{RunID: info.ID}}
+	if info.ID != "" {
+		t.close(text)
+	}
+	return e
+}
+
+// toldOfWait ends a turn in which something was decided.
+func (t *turn) toldOfWait(w host.OpWait) end {
+	if w.State != host.WaitApproved && w.State != host.WaitSignaled {
+		return end{} // the caller has the error
+	}
+	t.close(sentence(decisionText(w)) + " To go on, type\n\n" + fenced(w.Continue) + "\n")
+	return end{reason: acp.StopEndTurn, state: stateCompleted, meta: chantMeta{RunID: w.RunID, Gate: gateName(w)}}
+}
+
+func gateName(w host.OpWait) string {
+	if w.Kind != host.WaitGate {
+		return ""
+	}
+	return w.Name
+}
+
+// maxListed bounds the runs that are looked at for what came of each Op.
+const maxListed = 1000
+
+func (t *turn) listOps(rt host.Runtime, asJSON bool) (end, error) {
+	set, err := t.session.host.OpSet(t.context())
+	if err != nil {
+		return end{}, err
+	}
+	if asJSON {
+		var b strings.Builder
+		if err := set.WriteJSON(&b); err != nil {
+			return end{}, err
+		}
+		return t.tellText(fenced(b.String())), nil
+	}
+	runs, err := rt.Runs(t.context(), host.RunQuery{Limit: maxListed})
+	if err != nil {
+		return end{}, err
+	}
+	return t.tellText(fenced(set.List(func(name string) string {
+		for _, r := range runs {
+			if r.Op == name {
+				return resultText(r)
+			}
+		}
+		return ""
+	}))), nil
+}
+
+// resultText is what came of a run.
+func resultText(r host.RunInfo) string {
+	text := string(r.State)
+	if r.Env != "" {
+		text += " in " + r.Env
+	}
+	if r.Ended.IsZero() {
+		return fmt.Sprintf("%s, begun %s (run %s)", text, moment(r.Began), r.ID)
+	}
+	return fmt.Sprintf("%s at %s (run %s)", text, moment(r.Ended), r.ID)
+}
+
+func (t *turn) listRuns(rt host.Runtime, l *command.OpLine) (end, error) {
+	runs, err := rt.Runs(t.context(), host.RunQuery{Op: l.Op, Open: l.Open})
+	if err != nil {
+		return end{}, err
+	}
+	if len(runs) == 0 {
+		return t.tellText("There are no such runs in this project."), nil
+	}
+	return t.tellText(fenced(runTable(runs))), nil
+}
+
+// runLog shows what the steps of a run printed, as it comes where that is asked
+// for.
+func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error) {
+	cfg := t.shaperConfig()
+	cfg.Quiet = false // it was asked for
+	cfg.LogPath = func() string {
+		info, _ := rt.RunInfo(t.context(), ref) // RunLog tells of the error
+		return info.Log
+	}
+	cfg.Emit = func(text string) error {
+		return t.stream(t.context(), Event{Kind: EventOutput, Text: text}, acp.AgentMessageChunk{Content: acp.Text(text)})
+	}
+	s := newShaper(cfg)
+	err := rt.RunLog(t.context(), ref, follow, shaperWriter{s})
+	for _, piece := range s.Finish() {
+		t.keep(Event{Kind: EventOutput, Text: piece})
+		t.session.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(piece)})
+	}
+	s.Wait()
+	stats := s.Stats()
+	if err != nil && t.stopReason() != host.StopNone && context.Cause(t.context()) != nil {
+		return t.stoppedBeforeStart(""), nil
+	}
+	if err == nil && stats.Bytes == 0 {
+		t.close("Its steps have printed nothing.\n")
+	}
+	return end{reason: acp.StopEndTurn, state: stateCompleted}, err
+}
+
+// shaperWriter is a shaper that what copies can write to.
+type shaperWriter struct{ *shaper }
+
+func (w shaperWriter) Write(p []byte) (int, error) {
+	w.shaper.Write(p)
+	return len(p), nil
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// opTurn is a turn that takes a run of an Op as far as it goes.
+type opTurn struct {
+	turn *turn
+	reading
+	rt   host.Runtime
+	mark string // of a protected environment
+	view *opView
+	took time.Duration
+	ran  bool   // something of the run went on in this turn
+	id   string // of the run, once this turn did something to it
+	// decided are the gates whose tool call was ended when they were asked for.
+	decided map[string]bool
+	waits   map[string]host.StepInfo // steps that wait for somebody, by the id of the request
+}
+
+// newOpTurn makes the turn of a run, or says why there can be none.
+func (t *turn) newOpTurn(inv *command.Invocation) (*opTurn, error) {
+	rt, err := t.session.host.Ops()
+	if err != nil {
+		return nil, err
+	}
+	r := &opTurn{turn: t, reading: t.reading(inv), rt: rt, mark: protectedMark(inv), decided: map[string]bool{}, waits: map[string]host.StepInfo{}}
+	if inv.Op.Run != "" { // its environment is its own
+		if info, err := rt.RunInfo(t.context(), host.RunRef{ID: inv.Op.Run}); err == nil {
+			r.mark = t.markOf(info.Env)
+		}
+	}
+	return r, nil
+}
+
+// markOf is what titles begin with where the environment is protected.
+func (t *turn) markOf(env string) string {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if slices.ContainsFunc(t.session.allow.Environments, func(e command.Environment) bool { return e.Name == env && e.Protected }) {
+		return "[" + env + "] "
+	}
+	return ""
+}
+
+func (t *turn) actor() host.Actor { return host.Actor{Client: t.clientName} }
+
+// runOp is `run <op>`.
+func (t *turn) runOp(inv *command.Invocation) end {
+	r, err := t.newOpTurn(inv)
+	if err != nil {
+		return t.refuse(err)
+	}
+	if t.wait(inv.Line, false) != nil {
+		return r.of(t.stoppedBeforeStart(inv.Line))
+	}
+	return r.legs(requestOf(inv.Op))
+}
+
+// requestOf is what a line asks for.
+func requestOf(l *command.OpLine) host.OpRequest {
+	req := host.OpRequest{Ref: host.RunRef{ID: l.Run, Op: l.Op, Env: l.Env, Params: l.Params}, NoDepends: l.NoDepends, Context: l.Context}
+	switch {
+	case l.Resume:
+		req.Mode = host.RunResume
+	case l.Restart:
+		req.Mode = host.RunRestart
+	}
+	return req
+}
+
+// of is an end of this turn.
+func (r *opTurn) of(e end) end {
+	e = e.of(r.inv)
+	e.title = cut(r.mark+visible(r.inv.Line), titleRunes)
+	e.ran, e.took = e.ran || r.ran, r.took
+	return e
+}
+
+// legs takes the run on, from gate to gate where a person is asked at each. The
+// place is taken, and given up by the time it returns.
+func (r *opTurn) legs(req host.OpRequest) end {
+	for {
+		res, err := r.leg(req)
+		switch {
+		case err != nil && r.id != "" && r.turn.stopReason() == host.StopNone:
+			return r.elsewhere(r.id, err)
+		case err != nil:
+			return r.notStarted(err)
+		}
+		r.id = res.Run.ID
+		w := openGate(res.Run.Waits)
+		if res.Run.State != host.RunWaiting || w == nil || r.gates() != gatesAsk || r.turn.stopReason() != host.StopNone {
+			return r.conclude(res)
+		}
+		if e, ok := r.ask(res.Run, *w); !ok {
+			return e
+		}
+		req = host.OpRequest{Ref: host.RunRef{ID: res.Run.ID, Op: res.Run.Op}}
+	}
+}
+
+// errOver says that the turn was stopped before the run was taken up.
+var errOver = errors.New("the turn was stopped before")
+
+// leg takes the run up and waits until it stops, in the place.
+func (r *opTurn) leg(req host.OpRequest) (host.OpResult, error) {
+	t := r.turn
+	started := false
+	defer func() { t.conn.agent.place.release(started) }()
+	if t.stopReason() != host.StopNone {
+		return host.OpResult{}, errOver
+	}
+	if err := r.stillAllowed(t); err != nil {
+		return host.OpResult{}, err
+	}
+	r.view = newOpView(r)
+	defer r.view.closed.Store(true) // after a panic, too, nothing more is told
+	req.Actor, req.Color, req.Events = t.actor(), t.terminal, r.view.take
+	run, err := r.rt.StartOp(t.context(), req)
+	if err != nil {
+		return host.OpResult{}, err
+	}
+	started, r.ran = true, true
+	t.mu.Lock()
+	t.runs(run)
+	t.mu.Unlock()
+	res := run.Wait()
+	t.ran()
+	r.took += res.Duration
+	r.view.close()
+	return res, nil
+}
+
+// notStarted ends a turn in which the run was not taken up, or not taken up again.
+func (r *opTurn) notStarted(err error) end { return r.of(r.turn.undone(err)) }
+
+// elsewhere ends a turn whose run was taken up, or ended, by somebody else.
+func (r *opTurn) elsewhere(id string, why error) end {
+	t := r.turn
+	e := end{reason: acp.StopEndTurn, state: stateFailed, meta: chantMeta{RunID: id}}
+	t.close(fmt.Sprintf("\n%s%s\n", r.mark, refusalText(why)))
+	info, err := r.rt.RunInfo(t.context(), host.RunRef{ID: id})
+	if err == nil {
+		e.state = outcomeOf(info.State)
+		t.close("\n" + runText(info))
+	}
+	return r.of(e)
+}
+
+// conclude ends the turn where the run stopped.
+func (r *opTurn) conclude(res host.OpResult) end {
+	t := r.turn
+	e := end{reason: acp.StopEndTurn, state: outcomeOf(res.Run.State)}
+	if t.stopReason() != host.StopNone {
+		e.reason = acp.StopCancelled
+	}
+	if res.Failed != nil && e.state == stateFailed {
+		e.meta.ExitCode = res.Failed.ExitCode
+	}
+	e.meta.RunID = res.Run.ID
+	text := r.closing(res)
+	if e.state == stateWaiting {
+		w := openGate(res.Run.Waits)
+		if w != nil {
+			e.meta.Gate = w.Name
+		}
+		text += waitingText(res.Run)
+		if w != nil && r.gates() == gatesDurable && e.reason == acp.StopEndTurn {
+			r.askLater(res.Run, *w)
+			e.reason = stopWaiting
+		}
+	}
+	t.close(text)
+	return r.of(e)
+}
+
+// outcomeOf is the state of a run as the state of a turn. One that goes on in
+// another process is waited for.
+func outcomeOf(s host.RunState) string {
+	switch s {
+	case host.RunCompleted:
+		return stateCompleted
+	case host.RunCancelled:
+		return stateCancelled
+	case host.RunInterrupted:
+		return stateInterrupted
+	case host.RunWaiting, host.RunRunning:
+		return stateWaiting
+	}
+	return stateFailed
+}

@@ -1,0 +1,116 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/flock"
+)
+
+// CancelRun implements host.Runtime.
+func (rt *Runtime) CancelRun(ctx context.Context, ref host.RunRef, by host.Actor) (host.RunInfo, error) {
+	k, err := rt.resolve(ctx, ref)
+	if err != nil {
+		return host.RunInfo{}, err
+	}
+	if !k.state().Open() {
+		return host.RunInfo{}, rt.over(ctx, k)
+	}
+	if k.live {
+		if err := rt.askForEnd(ctx, k, by); err != nil {
+			return host.RunInfo{}, err
+		}
+	} else if err := rt.end(ctx, k, "", by); err != nil {
+		return host.RunInfo{}, err
+	}
+	return rt.RunInfo(ctx, host.RunRef{ID: k.id()})
+}
+
+// end records the end of a run that is at rest.
+func (rt *Runtime) end(ctx context.Context, k *kept, why string, by host.Actor) error {
+	lock, err := flock.Take(ctx, k.lockFile(), runWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op), Lines: []string{"run cancel --run " + k.id()}}
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	return k.pauses().Exclusively(ctx, func() error { // a rejection comes before or after it, and not beside it
+		return rt.endNow(ctx, k, why, by)
+	})
+}
+
+// endNow records the end, while nobody else can run the run or decide about it.
+func (rt *Runtime) endNow(ctx context.Context, k *kept, why string, by host.Actor) error {
+	h, err := readJournal(k.journal())
+	if err != nil {
+		return err
+	}
+	if h.over() {
+		return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
+	}
+	if why != "" && k.wasRejected(h) {
+		return &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s was rejected, and fails before anything begins anew.", k.id(), k.Op),
+			Lines:  []string{"run " + quote(k.Op) + " --run " + k.id()},
+		}
+	}
+	j, err := openJournal(k.journal(), rt.o.Now)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	if err := j.append(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps, Op: k.Op, Env: k.Env}); err != nil {
+		return err
+	}
+	return j.append(entry{Kind: entryStatus, State: string(host.RunCancelled), Error: why})
+}
+
+// wasRejected says whether somebody rejected a gate that the run still waits at.
+// What can't be read is no rejection.
+func (k *kept) wasRejected(h *history) bool {
+	for _, s := range h.steps {
+		if s.pause == "" || s.end != nil {
+			continue
+		}
+		rec, found, err := k.pauses().Pause(s.pause)
+		if err != nil || !found {
+			continue
+		}
+		if w, about, err := describe(k.folder, k.record, rec); err == nil && about.isOf(k.record, s) == nil && len(rejectedGates([]host.OpWait{w})) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// askForEnd leaves a note for the process that runs it, and waits for the end.
+func (rt *Runtime) askForEnd(ctx context.Context, k *kept, by host.Actor) error {
+	text, err := json.Marshal(map[string]any{"user": osUser(), "client": by.Client, "at": rt.o.Now().UTC()})
+	if err == nil {
+		err = durable.Write(k.cancel(), text)
+	}
+	if err != nil {
+		return fmt.Errorf("asking for the end of the run %s: %w", k.id(), err)
+	}
+	again := time.NewTicker(cancelPoll)
+	defer again.Stop()
+	for {
+		live, err := flock.Held(k.lockFile())
+		if err != nil || !live {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the run %s was asked to end and has not yet: %w", k.id(), context.Cause(ctx))
+		case <-again.C:
+		}
+	}
+}

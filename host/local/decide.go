@@ -1,0 +1,274 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/pause"
+)
+
+const maxNote = 4 << 10
+
+// Decide implements host.Runtime.
+func (rt *Runtime) Decide(ctx context.Context, d host.GateAnswer) (host.OpWait, error) {
+	k, w, err := rt.gate(ctx, d)
+	if err != nil {
+		return w, err
+	}
+	if len(d.Note) > maxNote {
+		return w, &host.OpRefusal{Reason: fmt.Sprintf("The note has more than %d bytes.", maxNote)}
+	}
+	option := optionReject
+	if d.Approve {
+		option = optionApprove
+		if err := rt.mayApprove(ctx, k, w); err != nil {
+			return w, err
+		}
+	}
+	return rt.answer(ctx, k, w, decision{
+		Option: option, By: osUser(), Client: d.Actor.Client, At: rt.o.Now().UTC(), Note: d.Note, Digest: k.Digest, Answer: d.Answer,
+	})
+}
+
+// mayApprove refuses an approval that would be void from the start.
+func (rt *Runtime) mayApprove(ctx context.Context, k *kept, w host.OpWait) error {
+	if w.State != host.WaitOpen {
+		return nil // which the record says
+	}
+	why, err := rt.changed(ctx, k)
+	if err != nil || why == "" {
+		return err
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("An approval would be void: %s. The run can be rejected, given up, or begun anew.", why),
+		Lines:  []string{w.Reject, "run cancel --run " + k.id(), w.Continue + " --restart"},
+	}
+}
+
+// gate finds the gate that an answer is for. The run need not be at rest: a gate
+// of a parallel phase may be asked while the process that asked still leaves.
+func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpWait, error) {
+	if d.Request != "" {
+		k, w, err := rt.request(ctx, d.Request)
+		if err == nil && !k.state().Open() {
+			err = rt.over(ctx, k)
+		}
+		return k, w, err
+	}
+	name, wanted, pinned := cutDigest(d.Gate)
+	k, err := rt.resolve(ctx, d.Ref)
+	if err != nil {
+		return nil, host.OpWait{}, err
+	}
+	if !k.state().Open() {
+		return nil, host.OpWait{}, rt.over(ctx, k)
+	}
+	if pinned && !strings.HasPrefix(k.Digest, wanted) {
+		return nil, host.OpWait{}, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s is %s, and not %s.", k.id(), short(k.Digest), wanted), Runs: rt.infos(ctx, []*kept{k}),
+		}
+	}
+	waits, err := rt.waits(ctx, k)
+	if err != nil {
+		return nil, host.OpWait{}, err
+	}
+	var gates []string
+	for _, w := range waits {
+		if w.Kind == host.WaitGate && w.Name == name {
+			return k, w, nil
+		}
+		if w.Kind == host.WaitGate && w.State == host.WaitOpen {
+			gates = append(gates, w.Approve)
+		}
+	}
+	if passed := passedGate(k, name); passed != nil {
+		return nil, host.OpWait{}, &host.OpRefusal{Reason: fmt.Sprintf("The gate %s of the run %s was decided before, by %s at %s.",
+			quote(name), k.id(), passed.By, passed.At.Format(time.RFC3339))}
+	}
+	return nil, host.OpWait{}, &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s does not wait at a gate %s.", k.id(), k.Op, quote(name)), Lines: gates}
+}
+
+func (rt *Runtime) over(ctx context.Context, k *kept) error {
+	if k.problem != "" {
+		return fmt.Errorf("the run %s is unreadable: %s", k.id(), k.problem)
+	}
+	return &host.OpRefusal{Reason: fmt.Sprintf("The run %s is over: it is %s.", k.id(), k.state()), Runs: rt.infos(ctx, []*kept{k})}
+}
+
+// cutDigest parts <gate>@<short digest>. A gate's own @ is no digest's.
+func cutDigest(gate string) (name, digest string, pinned bool) {
+	i := strings.LastIndexByte(gate, '@')
+	if i < 0 || len(gate)-i-1 < 4 || strings.Trim(gate[i+1:], "0123456789abcdef") != "" {
+		return gate, "", false
+	}
+	return gate[:i], gate[i+1:], true
+}
+
+// passedGate is the decision on a gate that the run left behind.
+func passedGate(k *kept, name string) *decision {
+	for _, s := range k.history.steps {
+		if s.pause == "" || s.end == nil || s.end.Decision == nil {
+			continue
+		}
+		rec, found, err := k.pauses().Pause(s.pause)
+		if err != nil || !found {
+			continue
+		}
+		if w, _, err := describe(k.folder, k.record, rec); err == nil && w.Name == name {
+			return s.end.Decision
+		}
+	}
+	return nil
+}
+
+// answer writes a decision into the pause record, if it is the first and meets
+// the schema.
+func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decision) (host.OpWait, error) {
+	rec, err := k.pauses().Resolve(ctx, pauseOf(w.RequestID), rt.o.Now(), func(q pause.Request) (json.RawMessage, error) {
+		h, err := readJournal(k.journal())
+		if err != nil {
+			return nil, err
+		}
+		if h.over() { // since it was looked at
+			return nil, rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
+		}
+		if d.Option != optionReject {
+			if err := meets(q, d.Answer); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(d)
+	})
+	if err == nil {
+		resolved(&w, rec)
+		return w, nil
+	}
+	var (
+		second  *pause.ResolvedError
+		late    *pause.ExpiredError
+		wrong   *pause.AnswerError
+		over    *host.OpRefusal
+		refusal = &host.OpRefusal{Lines: []string{w.Continue}}
+	)
+	switch {
+	case errors.As(err, &second):
+		resolved(&w, second.Record)
+		if w.Kind == host.WaitEvent {
+			return w, signalled(w)
+		}
+		refusal.Reason = fmt.Sprintf("%s was %s before, by %s at %s.", subject(w), w.State, w.By, w.At.Format(time.RFC3339))
+	case errors.As(err, &late):
+		w.State, w.At = host.WaitExpired, late.At
+		refusal.Reason = fmt.Sprintf("%s: %v; that counts as a rejection.", subject(w), late)
+		if w.Kind == host.WaitEvent {
+			return w, signalled(w)
+		}
+	case errors.As(err, &wrong):
+		refusal.Reason, refusal.Lines = fmt.Sprintf("%s: %v.", subject(w), wrong), nil
+	case errors.As(err, &over):
+		return w, over
+	default:
+		return w, err
+	}
+	return w, refusal
+}
+
+// meets checks an answer. One that was not given meets what takes anything.
+func meets(q pause.Request, answer json.RawMessage) error {
+	s := string(q.Schema)
+	if answer == nil {
+		if s == "true" || s == "" {
+			return nil
+		}
+		return &pause.AnswerError{Message: fmt.Sprintf("none was given, and the schema is %s", s)}
+	}
+	return q.Meets(answer)
+}
+
+func subject(w host.OpWait) string {
+	if w.Kind == host.WaitEvent {
+		return fmt.Sprintf("The event %s of the run %s", quote(w.Name), w.RunID)
+	}
+	return fmt.Sprintf("The gate %s of the run %s", quote(w.Name), w.RunID)
+}
+
+// A request id names its run and its pause, so that it is found without a search:
+// <run>.<pause>.<random>.
+func requestID(run, pauseID string) string { return run + "." + pauseID + "." + newID() + newID() }
+
+func pauseOf(requestID string) string {
+	_, rest, _ := strings.Cut(requestID, ".")
+	id, _, _ := strings.Cut(rest, ".")
+	return id
+}
+
+func (rt *Runtime) request(ctx context.Context, id string) (*kept, host.OpWait, error) {
+	unknown := &host.OpRefusal{Reason: fmt.Sprintf("No run of this project asked %s.", quote(id)), Lines: []string{"run list"}}
+	run, _, _ := strings.Cut(id, ".")
+	k, err := rt.resolve(ctx, host.RunRef{ID: run})
+	var refusal *host.OpRefusal
+	if run == "" || errors.As(err, &refusal) {
+		return nil, host.OpWait{}, unknown
+	}
+	if err != nil {
+		return nil, host.OpWait{}, err
+	}
+	if k.problem != "" {
+		return nil, host.OpWait{}, rt.over(ctx, k)
+	}
+	s := k.history.steps[pauseOf(id)]
+	if s == nil || s.asked != id {
+		return nil, host.OpWait{}, unknown
+	}
+	w, err := rt.wait(ctx, k.folder, k.record, s)
+	if err != nil {
+		return nil, host.OpWait{}, err
+	}
+	if w.Kind != host.WaitGate {
+		return nil, host.OpWait{}, unknown
+	}
+	return k, w, nil
+}
+
+// FindRequest implements host.Runtime.
+func (rt *Runtime) FindRequest(ctx context.Context, requestID string) (host.RunInfo, host.OpWait, error) {
+	k, w, err := rt.request(ctx, requestID)
+	if err != nil {
+		return host.RunInfo{}, w, err
+	}
+	return rt.info(ctx, k), w, nil
+}
+
+// decisionPoll is how often a gate is looked at by those who wait for it.
+const decisionPoll = 200 * time.Millisecond
+
+// AwaitDecision implements host.Runtime.
+func (rt *Runtime) AwaitDecision(ctx context.Context, runID, requestID string) (host.OpWait, error) {
+	again := time.NewTicker(decisionPoll)
+	defer again.Stop()
+	for {
+		k, w, err := rt.request(ctx, requestID)
+		if err != nil {
+			return w, err
+		}
+		if k.id() != runID {
+			return w, fmt.Errorf("the request %s is not of the run %s", requestID, runID)
+		}
+		if w.State != host.WaitOpen {
+			return w, nil
+		}
+		if !k.state().Open() {
+			return w, rt.over(ctx, k)
+		}
+		select {
+		case <-ctx.Done():
+			return w, context.Cause(ctx)
+		case <-again.C:
+		}
+	}
+}

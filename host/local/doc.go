@@ -1,0 +1,27 @@
+// Package local runs Ops on this machine, as processes of this user, and keeps a
+// journal of every run.
+//
+// Below the folder of runs, by project:
+//
+//	<project>/<run>/run.json        what was asked; never changed
+//	<project>/<run>/journal.jsonl   what happened, one entry a line
+//	<project>/<run>/state/          what it waits for: a host/pause store
+//	<project>/<run>/output.log      what its steps printed
+//	<project>/<run>/lock            held (flock) while something of it runs
+//	<project>/<run>/cancel.json     there once somebody asked for its end
+//	<project>/.open/<identity>      the id of the newest run of an identity
+//
+// <project> is made of the project's real path. The identity of a run is its
+// project, Op, environment and parameters; the file of its name is also the lock
+// under which runs of it are begun, so that one is open at a time.
+//
+// An entry is written and flushed before the act that it tells of: a step that
+// has begun may have run, one that has not did not, and one recorded as complete
+// is never run again. The lock is held by the process that runs the steps and by
+// its guard (host/process), which lets go of it when the last process is gone. A
+// journal that says a run is under way, with nobody holding its lock, is that of
+// an interrupted run.
+//
+// What can't be understood is renamed, never emptied, and the run is told of as
+// unreadable.
+package local

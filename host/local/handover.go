@@ -1,0 +1,169 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/trust"
+)
+
+// lexicon is the package of chant that has an activity; "" where none is known
+// to. The name of the package is @intentius/chant-lexicon-<lexicon>.
+func lexicon(fn string) string {
+	switch fn {
+	case "reconcilePr", "policyGate", "workflowSupplyChainAudit", "pipelineSupplyChainAudit", "lexiconUpgrade":
+		return "temporal"
+	case "awsApply", "awsDelete", "awsAgentCoreFetchTrace":
+		return "aws"
+	case "azApply", "azDelete":
+		return "azure"
+	case "gcpApply", "gcpDelete":
+		return "gcp"
+	case "waitForReady", "waitForArgoSync":
+		return "k8s"
+	case "flyApply", "flyDelete":
+		return "fly"
+	case "dogwoodReplay", "dogwoodReplayReport":
+		return "cedar"
+	case "fountainApply", "fountainRun":
+		return "fountain"
+	}
+	if strings.HasPrefix(fn, "sprite") || fn == "listCheckpoints" {
+		return "fly"
+	}
+	return ""
+}
+
+func (rt *Runtime) handOver(fn string, args json.RawMessage) (action, error) {
+	from := lexicon(fn)
+	if from == "" {
+		return nil, fmt.Errorf("there is no activity %q", fn)
+	}
+	return rt.handOverFrom(fn, from, "", args)
+}
+
+// handOverFrom makes the action of an activity that the project's own chant
+// does: Node calls the function that the lexicon exports for it, as chant would.
+// why says what can't be done here; "" where nothing can.
+func (rt *Runtime) handOverFrom(fn, lexicon, why string, args json.RawMessage) (action, error) {
+	name := "@intentius/chant-lexicon-" + lexicon
+	if fn == "nativeApply" { // which is temporal's and loads the other
+		if err := rt.installed(fn, "@intentius/chant-lexicon-temporal", why); err != nil {
+			return nil, err
+		}
+	}
+	if err := rt.installed(fn, name, why); err != nil {
+		return nil, err
+	}
+	env := newEnviron(rt.o.Environ(false)).list
+	if _, err := process.LookPath("node", rt.o.Root, env); err != nil {
+		return nil, fmt.Errorf("%s is done by %s, which needs Node: %w", fn, name, err)
+	}
+	if fn == "nativeApply" {
+		name = "@intentius/chant-lexicon-temporal"
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	return func(c *call) (any, error) { return c.node(name, fn, args) }, nil
+}
+
+func (rt *Runtime) installed(fn, name, why string) error {
+	if rt.modules(name) != "" {
+		return nil
+	}
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	return fmt.Errorf("%s is done by chant's own package%s, and %s is not installed in this project; install it (npm install --save-dev %s)", fn, why, name, name)
+}
+
+// modules is the node_modules folder that holds a package, as Node finds it; ""
+// where there is none, or one that somebody else may write to.
+func (rt *Runtime) modules(name string) string {
+	for dir := rt.o.Root; ; dir = filepath.Dir(dir) {
+		modules := filepath.Join(dir, "node_modules")
+		if _, err := os.Stat(filepath.Join(modules, filepath.FromSlash(name), "package.json")); err == nil {
+			if !ownFolder(dir) || !ownFolder(modules) {
+				return ""
+			}
+			return modules
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// ownFolder says whether nobody else may change what is in a folder.
+func ownFolder(dir string) bool {
+	st, err := os.Stat(dir)
+	return err == nil && trust.Reason(st) == ""
+}
+
+// callScript calls one exported function and writes down what came of it.
+const callScript = `
+import { writeFileSync } from "node:fs";
+const [pkg, fn, args, out] = process.argv.slice(-4);
+const before = { ...process.env };
+const stop = new AbortController();
+process.once("SIGTERM", () => stop.abort());
+let result;
+try {
+  const activities = await import(pkg + "/op/activities");
+  if (typeof activities[fn] !== "function") throw new Error(pkg + " exports no activity " + fn);
+  const value = await activities[fn](JSON.parse(args), stop.signal);
+  const set = {};
+  for (const [k, v] of Object.entries(process.env)) if (before[k] !== v) set[k] = v;
+  result = { value: value ?? null, set };
+} catch (e) {
+  result = { name: String(e?.name ?? ""), error: String(e?.message ?? e) };
+}
+writeFileSync(out, JSON.stringify(result), { mode: 0o600 });
+process.exit(result.error === undefined ? 0 : 1);
+`
+
+// maxResult bounds what a function returns, in bytes of JSON.
+const maxResult = 16 << 20
+
+// node calls an activity of a package.
+func (c *call) node(name, fn string, args json.RawMessage) (any, error) {
+	out := filepath.Join(c.leg.folder.dir, "result-"+c.step.key+".json")
+	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	defer os.Remove(out)
+	argv := []string{"node"}
+	if c.leg.rt.modules("tsx") != "" { // the packages export TypeScript
+		argv = append(argv, "--import", "tsx")
+	}
+	argv = append(argv, "--input-type=module", "--eval", callScript, "--", name, fn, string(args), out)
+	ran := c.run(program{argv: argv})
+	text, err := durable.Read(out, maxResult)
+	if err != nil {
+		if ran != nil {
+			return nil, ran
+		}
+		return nil, fmt.Errorf("%s left no result: %w", fn, err)
+	}
+	var result struct {
+		Value json.RawMessage
+		Set   map[string]string
+		Name  string
+		Error *string
+	}
+	if err := json.Unmarshal(text, &result); err != nil {
+		return nil, fmt.Errorf("the result of %s can't be read: %w", fn, err)
+	}
+	if result.Error != nil {
+		return nil, &stepError{text: *result.Error, name: result.Name}
+	}
+	c.setenv(result.Set)
+	return result.Value, ran
+}

@@ -1,0 +1,184 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/internal/flock"
+)
+
+// Runs implements host.Runtime.
+func (rt *Runtime) Runs(ctx context.Context, q host.RunQuery) ([]host.RunInfo, error) {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = 50
+	}
+	var runs []*kept
+	err := rt.each(func(k *kept) bool {
+		if (q.Op == "" || q.Op == k.Op) && (!q.Open || k.state().Open()) {
+			runs = append(runs, k)
+		}
+		return len(runs) < limit
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rt.infos(ctx, runs), nil
+}
+
+// RunInfo implements host.Runtime. Without an id, and with no run open, it is the
+// newest one that fits.
+func (rt *Runtime) RunInfo(ctx context.Context, ref host.RunRef) (host.RunInfo, error) {
+	k, err := rt.lookUp(ctx, ref)
+	if err != nil {
+		return host.RunInfo{}, err
+	}
+	i := rt.info(ctx, k)
+	if i.State == host.RunWaiting || i.State == host.RunInterrupted {
+		i.Changed, err = rt.changed(ctx, k)
+	}
+	return i, err
+}
+
+// changed says why a run can't go on with its Op as that is now, "" where it can.
+func (rt *Runtime) changed(ctx context.Context, k *kept) (string, error) {
+	found, _, err := rt.find(ctx, host.RunRef{Op: k.Op, Env: k.Env, Params: k.Params})
+	return rt.change(ctx, k, found, err)
+}
+
+// change is changed, of what was found.
+func (rt *Runtime) change(ctx context.Context, k *kept, found *op.Op, err error) (string, error) {
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		why, _, _ := strings.Cut(rt.mask.Text(err.Error()), "\n")
+		return fmt.Sprintf("the Op of the run %s can't be run any more: %s", k.id(), strings.TrimRight(why, ".:")), nil
+	}
+	if now := runDigest(k.Root, k.Op, k.Env, k.Params, found.Config.Digest()); now != k.Digest {
+		return fmt.Sprintf("the Op %s is not what it was when the run %s began: it was %s and is %s now", quote(k.Op), k.id(), short(k.Digest), short(now)), nil
+	}
+	return "", nil
+}
+
+// lookUp is resolve for those who only look.
+func (rt *Runtime) lookUp(ctx context.Context, ref host.RunRef) (*kept, error) {
+	k, err := rt.resolve(ctx, ref)
+	var refusal *host.OpRefusal
+	if err == nil || ref.ID != "" || !errors.As(err, &refusal) {
+		return k, err
+	}
+	if slices.ContainsFunc(refusal.Runs, func(i host.RunInfo) bool { return ref.Op == "" || i.Op == ref.Op }) {
+		return nil, err // an open one of another Op is not in the way
+	}
+	listErr := rt.each(func(last *kept) bool {
+		if k == nil && last.fits(ref) {
+			k = last
+		}
+		return k == nil
+	})
+	if k == nil {
+		return nil, errors.Join(err, listErr)
+	}
+	return k, nil
+}
+
+func (rt *Runtime) infos(ctx context.Context, runs []*kept) []host.RunInfo {
+	infos := make([]host.RunInfo, len(runs))
+	for i, k := range runs {
+		infos[i] = rt.info(ctx, k)
+	}
+	return infos
+}
+
+// info is a run as others see it. What can't be read of its waits makes it
+// unreadable.
+func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
+	i := host.RunInfo{
+		ID: k.id(), Op: k.Op, Env: k.Env, Params: k.Params, State: k.state(),
+		Digest: k.Digest, Short: short(k.Digest), Began: k.Created, Commit: k.Commit, Clean: k.Clean,
+		User: k.User, Client: k.Client, Problem: k.problem,
+	}
+	if _, err := os.Lstat(k.output()); err == nil {
+		i.Log = k.output()
+	}
+	if k.Context != nil {
+		if parent := k.Context.Reserved().ParentRunID; parent != nil {
+			i.Parent = *parent
+		}
+	}
+	if k.history == nil {
+		return i
+	}
+	h := k.history
+	i.Began = h.began
+	if h.status != nil && !host.RunState(h.status.State).Open() {
+		i.Ended = h.last
+	}
+	if h.failing != nil {
+		i.Step, i.Failure = h.failing.Title, h.failing.Error
+	} else {
+		i.Step = strings.Join(h.interrupted(), ", ")
+	}
+	i.Steps = h.leg.Steps
+	for key := range h.steps {
+		if !undoes(key) && h.ended(key) == host.StepCompleted {
+			i.Done++
+		}
+	}
+	if i.State.Open() {
+		waits, err := rt.waits(ctx, k)
+		i.Waits = waits
+		if err != nil {
+			i.State, i.Problem = host.RunUnreadable, err.Error()
+		}
+	}
+	return i
+}
+
+// followPoll is how often the log of a run that goes on is looked at.
+const followPoll = 200 * time.Millisecond
+
+// RunLog implements host.Runtime.
+func (rt *Runtime) RunLog(ctx context.Context, ref host.RunRef, follow bool, w io.Writer) error {
+	k, err := rt.lookUp(ctx, ref)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(k.output(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the log of the run %s: %w", k.id(), err)
+	}
+	defer f.Close()
+	again := time.NewTicker(followPoll)
+	defer again.Stop()
+	for {
+		live, err := flock.Held(k.lockFile()) // first, so that what comes before the end is copied
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(w, f); err != nil {
+			return fmt.Errorf("copying the log of the run %s: %w", k.id(), err)
+		}
+		if !follow || !live {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,384 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/flock"
+)
+
+// cancelPoll is how often a run looks whether another process asked for its end.
+const cancelPoll = 250 * time.Millisecond
+
+// leg is what one process does of a run, from where it was to where it stops. It
+// implements host.OpRun.
+type leg struct {
+	rt *Runtime
+	folder
+	record
+	fresh   bool   // the journal begins with this leg already
+	notices string // what is told of before anything else; "" for nothing
+	// rejected are the gates that end the run, where its Op is not there any more
+	// to go on with. Then config and plan are empty.
+	rejected []host.OpWait
+	config   *op.Config
+	plan     plan
+	req      host.OpRequest
+	lock     *flock.Lock
+	unguard  func() // takes the guard's hold of the lock away
+	journal  *journal
+	log      *outputLog
+	ctx      context.Context // ends when the leg is stopped
+	cancel   context.CancelFunc
+	began    time.Time
+	done     chan struct{}
+	result   host.OpResult
+
+	telling sync.Mutex // events are told one after the other
+
+	mu       sync.Mutex
+	history  *history // with what this leg appends
+	stops    []host.Stop
+	programs map[*process.Process]struct{}
+	lost     bool // something of it may still run
+	fault    error
+}
+
+// ID implements host.OpRun.
+func (l *leg) ID() string { return l.folder.id() }
+
+// Wait implements host.OpRun.
+func (l *leg) Wait() host.OpResult {
+	<-l.done
+	return l.result
+}
+
+// open reads the history under the lock, shares the lock with the guard, and
+// records that this process takes the run up.
+func (l *leg) open(ctx context.Context) error {
+	h, err := readJournal(l.folder.journal())
+	if err != nil {
+		return err
+	}
+	if h.over() {
+		return l.rt.over(ctx, &kept{folder: l.folder, record: l.record, history: h})
+	}
+	l.history = h
+	if l.unguard, err = process.Hold(ctx, l.lock.File()); err != nil {
+		return fmt.Errorf("the run %s was not started: %w", l.ID(), err)
+	}
+	if l.journal, err = openJournal(l.folder.journal(), l.rt.o.Now); err != nil {
+		return err
+	}
+	if err := os.Remove(l.folder.cancel()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if ctx.Err() != nil { // the last moment at which nothing has happened yet
+		return context.Cause(ctx)
+	}
+	l.log = openLog(l.output())
+	l.began = time.Now()
+	if !l.fresh {
+		e := firstLeg(l.record, l.plan, l.req.Actor)
+		e.Leg = h.legs + 1
+		if len(l.rejected) > 0 { // the plan is not there any more
+			e.Steps = h.leg.Steps
+		}
+		if err := l.append(e); err != nil {
+			return err
+		}
+	}
+	// The run goes on after the call that started it, until it is stopped.
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return nil
+}
+
+// append records what is about to be done, or was.
+func (l *leg) append(e entry) error {
+	e.Title, e.Error = l.rt.mask.Text(e.Title), l.rt.mask.Text(e.Error)
+	if e.Outcome != nil {
+		e.Outcome = &outcome{e.Outcome.Name, l.rt.mask.JSON(e.Outcome.Value)}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fault != nil {
+		return l.fault // after a hole in the journal nothing may follow
+	}
+	err := l.journal.append(e)
+	if err == nil {
+		err = l.history.take(e)
+	}
+	l.fault = err
+	return err
+}
+
+// ended says how a step ended in this leg or before.
+func (l *leg) ended(key string) host.StepState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.history.ended(key)
+}
+
+// Stop implements host.OpRun.
+func (l *leg) Stop(why host.Stop) {
+	l.mu.Lock()
+	l.stops = append(l.stops, why)
+	var running []*process.Process
+	for p := range l.programs {
+		running = append(running, p)
+	}
+	l.mu.Unlock()
+	l.cancel()
+	for _, p := range running {
+		p.Stop(cause(why))
+	}
+}
+
+func cause(why host.Stop) process.Cause {
+	if why == host.StopLeaving {
+		return process.Leaving
+	}
+	return process.Cancelled
+}
+
+// stopped is the first reason to stop, StopNone while there is none.
+func (l *leg) stopped() host.Stop {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.stops) == 0 {
+		return host.StopNone
+	}
+	return l.stops[0]
+}
+
+// run takes the run as far as it goes.
+func (l *leg) run() {
+	defer close(l.done)
+	defer l.close()
+	watch := l.watchForCancel()
+	if l.notices != "" {
+		l.notice("%s", l.notices)
+	}
+	l.tellPlan()
+	var v verdict
+	if len(l.rejected) > 0 {
+		v = l.giveUp()
+	} else {
+		v = l.advance()
+	}
+	watch()
+	l.conclude(v)
+}
+
+// verdict says how a part of a run went.
+type verdict int
+
+const (
+	passed  verdict = iota
+	failed          // a step failed
+	waiting         // it waits for somebody or something
+	halted          // it was stopped, or the journal can't be kept
+)
+
+// advance runs what is left of the phases, and the compensation where they fail.
+func (l *leg) advance() verdict {
+	if l.history.failing == nil {
+		for _, ph := range l.plan.phases {
+			switch v := l.phase(ph); v {
+			case passed:
+			case failed:
+				return l.compensate(ph)
+			default:
+				return v
+			}
+		}
+		return passed
+	}
+	return l.compensate(nil)
+}
+
+// conclude records where the run stops and lets go of it.
+func (l *leg) conclude(v verdict) {
+	e := entry{Kind: entryStatus, Step: ""}
+	switch v {
+	case passed:
+		e.State = string(host.RunCompleted)
+	case failed:
+		e.State = string(host.RunFailed)
+	case waiting:
+		e.State = string(host.RunWaiting)
+	case halted:
+		e.State = string(host.RunInterrupted)
+		if l.stopped() == host.StopCancelled {
+			e.State = string(host.RunCancelled)
+		}
+	}
+	err := l.append(e)
+	l.tellRest(v)
+	l.mu.Lock()
+	k := &kept{folder: l.folder, record: l.record, history: l.history}
+	l.mu.Unlock()
+	l.result.Run = l.rt.info(context.WithoutCancel(l.ctx), k)
+	l.result.Duration = time.Since(l.began)
+	l.result.Err = err
+}
+
+// close lets go of what the leg holds. While something may still run, the lock
+// stays with this process and its guard.
+func (l *leg) close() {
+	if l.cancel != nil {
+		l.cancel()
+	}
+	if l.log != nil {
+		l.log.close()
+	}
+	if l.journal != nil {
+		l.journal.close()
+	}
+	if l.lost {
+		return
+	}
+	if l.unguard != nil {
+		l.unguard()
+	}
+	l.lock.Release()
+}
+
+// watchForCancel stops the run when another process asks for it. The function
+// that it returns ends the watch.
+func (l *leg) watchForCancel() func() {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		again := time.NewTicker(cancelPoll)
+		defer again.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-again.C:
+				if _, err := os.Lstat(l.folder.cancel()); err == nil {
+					l.Stop(host.StopCancelled)
+					return
+				}
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// tell tells of an event.
+func (l *leg) tell(e host.OpEvent) {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	l.req.Events(e)
+}
+
+func (l *leg) notice(text string, args ...any) {
+	l.tell(&host.OpNotice{Text: l.rt.mask.Text(fmt.Sprintf(text, args...))})
+}
+
+// tellPlan tells of all phases as they stand.
+func (l *leg) tellPlan() {
+	p := &host.OpPlan{RunID: l.ID(), Op: l.Op}
+	for _, ph := range l.plan.phases {
+		p.Phases = append(p.Phases, l.planned(ph))
+	}
+	l.mu.Lock()
+	failing := l.history.failing != nil
+	l.mu.Unlock()
+	if failing {
+		for _, ph := range l.plan.undo {
+			p.Phases = append(p.Phases, l.planned(ph))
+		}
+	}
+	l.tell(p)
+}
+
+func (l *leg) planned(ph *phase) host.PlanPhase {
+	p := host.PlanPhase{Name: ph.name, Parallel: ph.parallel, Compensation: ph.undo}
+	var states []host.StepState
+	for _, s := range ph.steps {
+		state := l.stateOf(s)
+		states = append(states, state)
+		p.Steps = append(p.Steps, host.PlanStep{StepInfo: l.info(s), State: state})
+	}
+	p.State = phaseState(states)
+	return p
+}
+
+// stateOf is how far a step is.
+func (l *leg) stateOf(s *step) host.StepState {
+	if end := l.ended(s.key); end != "" {
+		return end
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.state == "" {
+		return host.StepPending
+	}
+	return s.state
+}
+
+func (l *leg) setState(s *step, state host.StepState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.state = state
+}
+
+func phaseState(states []host.StepState) host.StepState {
+	for _, first := range []host.StepState{host.StepFailed, host.StepCancelled, host.StepInterrupted, host.StepRunning, host.StepWaiting, host.StepSkipped} {
+		if slices.Contains(states, first) {
+			return first
+		}
+	}
+	switch {
+	case !slices.Contains(states, host.StepPending):
+		return host.StepCompleted
+	case slices.Contains(states, host.StepCompleted):
+		return host.StepRunning
+	}
+	return host.StepPending
+}
+
+// info is a step as others see it.
+func (l *leg) info(s *step) host.StepInfo {
+	return host.StepInfo{
+		ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, s.key), Title: s.title, Phase: s.phase.name, Kind: string(s.Kind),
+		Args: l.rt.mask.JSON(s.shown), Compensation: s.phase.undo, Parallel: s.phase.parallel,
+	}
+}
+
+// tellRest tells of the steps that were announced and did not come to their turn.
+func (l *leg) tellRest(v verdict) {
+	state := host.StepSkipped
+	if v == waiting || v == halted && l.stopped() != host.StopCancelled {
+		state = host.StepPending // in another leg they may
+	}
+	phases := l.plan.phases
+	if l.history.failing != nil {
+		phases = slices.Concat(phases, l.plan.undo)
+	}
+	for _, ph := range phases {
+		for _, s := range ph.steps {
+			if l.ended(s.key) == "" && !s.told {
+				s.told = true
+				l.setState(s, state)
+				l.tell(&host.StepResult{Step: l.info(s), State: state})
+			}
+		}
+	}
+	l.tellPlan()
+}
+
+// undoes says whether the key of a step is one of the compensation.
+func undoes(key string) bool { return strings.HasPrefix(key, "c") }

@@ -1,0 +1,224 @@
+package local
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/pause"
+)
+
+// plan is a config made ready to run: everything that can be wrong with a step
+// before it runs has been found.
+type plan struct {
+	phases []*phase
+	undo   []*phase // in the order in which they run
+}
+
+type phase struct {
+	name     string
+	parallel bool
+	undo     bool
+	steps    []*step
+}
+
+// step is one step of a plan. Its key is the same in every leg: p2s1 is the first
+// step of the second phase, c1s1 the first one of the compensation as it runs.
+type step struct {
+	*op.Step
+	phase   *phase
+	key     string
+	title   string
+	shown   json.RawMessage // its arguments
+	act     action          // nil for those that only wait
+	profile op.Profile
+
+	state host.StepState // in this leg; leg.mu
+	told  bool           // that it is over
+}
+
+func (p plan) count() (n int) {
+	for _, ph := range p.phases {
+		n += len(ph.steps)
+	}
+	return n
+}
+
+// plan makes a config ready. The error names the step.
+func (rt *Runtime) plan(c *op.Config) (plan, error) {
+	var p plan
+	for i := range c.Phases {
+		ph, err := rt.planPhase(c, &c.Phases[i], fmt.Sprintf("p%d", i+1), false)
+		if err != nil {
+			return plan{}, err
+		}
+		p.phases = append(p.phases, ph)
+	}
+	for i := range c.OnFailure {
+		last := &c.OnFailure[len(c.OnFailure)-1-i]
+		ph, err := rt.planPhase(c, last, fmt.Sprintf("c%d", i+1), true)
+		if err != nil {
+			return plan{}, err
+		}
+		p.undo = append(p.undo, ph)
+	}
+	return p, nil
+}
+
+func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, key string, undo bool) (*phase, error) {
+	ph := &phase{name: from.Name, parallel: from.Parallel, undo: undo}
+	for i := range from.Steps {
+		s := &step{Step: &from.Steps[i], phase: ph, key: fmt.Sprintf("%ss%d", key, i+1), profile: c.Profile(&from.Steps[i])}
+		if err := rt.planStep(s); err != nil {
+			return nil, fmt.Errorf("the Op %s can't be run: step %d of the phase %q, %s: %w", c.Name, i+1, from.Name, s.title, err)
+		}
+		ph.steps = append(ph.steps, s)
+	}
+	return ph, nil
+}
+
+func (rt *Runtime) planStep(s *step) (err error) {
+	s.shown, s.title = shownArgs(s.Step), rt.title(s.Step)
+	switch s.Kind {
+	case op.Activity:
+		s.act, err = rt.activity(s.Fn, s.Args)
+	case op.Exec:
+		s.act, err = execStep(s.Step)
+	case op.Gate, op.WaitForEvent:
+		if s.phase.undo {
+			return fmt.Errorf("compensation can't wait for anybody")
+		}
+		if s.Schema != nil {
+			err = pause.CheckSchema(s.Schema)
+		}
+		if err == nil && s.Kind == op.WaitForEvent && s.Name == "" {
+			err = fmt.Errorf("an event needs a key")
+		}
+	case op.Sleep:
+	default:
+		err = fmt.Errorf("there is no kind %q of steps", s.Kind)
+	}
+	return err
+}
+
+const maxTitle = 200 // runes
+
+// title says what a step does, on one line. Values of the environment are
+// replaced before anything else is done to the text, which could cut or quote
+// them.
+func (rt *Runtime) title(s *op.Step) string {
+	var text string
+	switch s.Kind {
+	case op.Gate:
+		text = "Gate " + rt.mask.Text(s.Name)
+		if s.Description != "" {
+			text += ": " + rt.mask.Text(s.Description)
+		}
+	case op.WaitForEvent:
+		text = "Wait for the event " + rt.mask.Text(s.Name)
+	case op.Sleep:
+		text = "Sleep " + s.Duration.String()
+	case op.Exec:
+		words := make([]string, len(s.Argv))
+		for i, w := range s.Argv {
+			words[i] = quote(rt.mask.Text(w))
+		}
+		text = strings.Join(words, " ")
+	default:
+		text = activityTitle(s.Fn, rt.mask.JSON(s.Args))
+	}
+	return oneLine(text)
+}
+
+// activityTitle is a command for what runs one, and the name with its arguments
+// for the rest.
+func activityTitle(fn string, shown json.RawMessage) string {
+	var args map[string]any
+	dec := json.NewDecoder(bytes.NewReader(shown))
+	dec.UseNumber()
+	_ = dec.Decode(&args) // what is no object shows no arguments
+	if cmd, ok := args["cmd"].(string); ok && fn == "shellCmd" {
+		return cmd
+	}
+	words := []string{fn}
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		value, ok := args[name].(string)
+		if !ok {
+			text, _ := json.Marshal(args[name])
+			value = string(text)
+		}
+		words = append(words, name+"="+value)
+	}
+	return strings.Join(words, " ")
+}
+
+func oneLine(s string) string {
+	return cutRunes(strings.Join(strings.Fields(s), " "), maxTitle)
+}
+
+func cutRunes(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
+}
+
+// shownArgs is the JSON object of what a step is given.
+func shownArgs(s *op.Step) json.RawMessage {
+	var shown any
+	switch s.Kind {
+	case op.Activity:
+		if s.Args == nil {
+			return json.RawMessage("{}")
+		}
+		return s.Args
+	case op.Exec:
+		shown = struct {
+			Argv []string          `json:"argv"`
+			Env  map[string]string `json:"env,omitempty"`
+			Dir  string            `json:"cwd,omitempty"`
+		}{s.Argv, s.Env, s.Dir}
+	case op.Sleep:
+		shown = map[string]string{"duration": s.Duration.String()}
+	default:
+		shown = struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description,omitempty"`
+			Timeout     string          `json:"timeout,omitempty"`
+			Schema      json.RawMessage `json:"schema,omitempty"`
+		}{s.Name, s.Description, durationText(s), s.Schema}
+	}
+	text, err := json.Marshal(shown)
+	if err != nil { // a schema that is no JSON, which planStep refuses
+		return json.RawMessage("{}")
+	}
+	return text
+}
+
+func durationText(s *op.Step) string {
+	if s.Timeout == 0 {
+		return ""
+	}
+	return s.Timeout.String()
+}
+
+// compareKeys orders the keys of steps as they run.
+func compareKeys(a, b string) int {
+	return cmp.Or(cmp.Compare(b[:1], a[:1]), slices.Compare(keyNumbers(a), keyNumbers(b))) // p before c
+}
+
+func keyNumbers(key string) []int {
+	var numbers []int
+	for _, part := range strings.FieldsFunc(key, func(r rune) bool { return r < '0' || r > '9' }) {
+		n, _ := strconv.Atoi(part)
+		numbers = append(numbers, n)
+	}
+	return numbers
+}

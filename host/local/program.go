@@ -1,0 +1,298 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/pause"
+	"github.com/chant-acp/chant-acp/host/process"
+)
+
+// call is one attempt of a step, for the action that makes it.
+type call struct {
+	leg      *leg
+	step     *step
+	out      *stepOutput
+	ctx      context.Context // ends when the run is stopped, or the attempt took too long
+	set      map[string]string
+	warnings []string
+}
+
+// program is one that an action runs.
+type program struct {
+	argv  []string
+	dir   string            // below the project's folder, or absolute; "" for the folder
+	env   map[string]string // over the rest
+	value io.Writer         // takes standard output, which then has a pipe of its own
+	quiet bool              // standard output is for the action only
+	copy  io.Writer         // takes all that is printed, beside those who see it
+}
+
+// run runs a program to its end. The error says how it failed; one that was
+// stopped with the run is errStopped.
+func (c *call) run(p program) error {
+	exit, err := c.start(p)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(p.argv[0])
+	switch {
+	case c.leg.stopped() != host.StopNone:
+		return errStopped
+	case exit.Err != nil:
+		return fmt.Errorf("%s could not be followed to its end: %w", name, exit.Err)
+	case exit.Signal != "":
+		return &stepError{text: fmt.Sprintf("%s was ended by %s", name, exit.Signal), code: &exit.Code}
+	case exit.Code != 0:
+		return &stepError{text: fmt.Sprintf("%s ended with exit code %d", name, exit.Code), code: &exit.Code}
+	}
+	return nil
+}
+
+func (c *call) start(p program) (process.Exit, error) {
+	dir := c.leg.Root
+	if p.dir != "" {
+		dir = p.dir
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.leg.Root, dir)
+		}
+	}
+	env, err := c.environ(p.env)
+	if err != nil {
+		return process.Exit{}, never(err)
+	}
+	path, err := process.LookPath(p.argv[0], dir, env)
+	if err != nil {
+		return process.Exit{}, never(err)
+	}
+	spec := process.Spec{Path: path, Argv: p.argv, Dir: dir, Env: env}
+	flush := c.connect(&spec, p)
+	proc, err := process.Start(c.ctx, spec)
+	if err != nil {
+		return process.Exit{}, err
+	}
+	exit := c.leg.follow(c.ctx, proc)
+	flush()
+	c.warn(exit)
+	return exit, nil
+}
+
+// connect leads the program's output to where it belongs. A value has a pipe of
+// its own, which is joined with the other by whole lines.
+func (c *call) connect(spec *process.Spec, p program) (flush func()) {
+	if p.value == nil {
+		spec.Output = func(b []byte) {
+			if p.copy != nil {
+				_, _ = p.copy.Write(b)
+			}
+			_, _ = c.out.Write(b)
+		}
+		return func() {}
+	}
+	var mu sync.Mutex
+	lines := newJoiner(func(line []byte) { _, _ = c.out.Write(line) })
+	add := func(stream int, b []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines.add(stream, b)
+	}
+	spec.Output = func(b []byte) {
+		_, _ = p.value.Write(b)
+		if !p.quiet {
+			add(0, b)
+		}
+	}
+	spec.Errors = func(b []byte) { add(1, b) }
+	return lines.flush
+}
+
+func (c *call) warn(exit process.Exit) {
+	if exit.Leftovers > 0 && exit.Cause == process.Finished {
+		text := "a process that it left behind was ended"
+		if exit.Leftovers > 1 {
+			text = fmt.Sprintf("%d processes that it left behind were ended", exit.Leftovers)
+		}
+		c.warnings = append(c.warnings, text)
+	}
+	if exit.HeldOutput {
+		c.warnings = append(c.warnings, "a process that left its group still holds its output open; what that prints is not shown")
+	}
+}
+
+// follow waits for a program, which a stop of the run reaches, and the end of its
+// time.
+func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
+	l.mu.Lock()
+	l.programs[p] = struct{}{}
+	stops := l.stops
+	l.mu.Unlock()
+	for _, why := range stops {
+		p.Stop(cause(why))
+	}
+	untold := whenDone(ctx, func() {
+		if errors.Is(context.Cause(ctx), errTimedOut) {
+			p.Stop(process.TimedOut)
+		}
+	})
+	exit := p.Wait()
+	untold()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.programs, p)
+	if exit.Code == -1 && exit.Signal == "" {
+		l.lost = true
+	}
+	return exit
+}
+
+// whenDone calls f once ctx ends. The function that it returns takes that back, or
+// waits for f.
+func whenDone(ctx context.Context, f func()) (undo func()) {
+	called := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(called)
+		f()
+	})
+	return func() {
+		if !stop() {
+			<-called
+		}
+	}
+}
+
+// environ is the environment of a step's programs: what the project gives, the
+// words of the line, what the run is, what earlier steps set, and the step's own,
+// each over the last.
+func (c *call) environ(own map[string]string) ([]string, error) {
+	l := c.leg
+	env := newEnviron(slices.DeleteFunc(slices.Clone(l.rt.o.Environ(l.req.Color)), ofAnotherRun))
+	env.add(variables(l.Env, l.Params)...)
+	env.add(pause.StateVar + "=" + l.pauses().Root())
+	if l.Context != nil {
+		vars, err := l.Context.Environ()
+		if err != nil {
+			return nil, err
+		}
+		env.add(vars...)
+	}
+	l.mu.Lock()
+	set := l.history.set
+	for name, value := range set {
+		env.add(name + "=" + value)
+	}
+	l.mu.Unlock()
+	for name, value := range own {
+		env.add(name + "=" + value)
+	}
+	return env.list, nil
+}
+
+// ofAnotherRun says whether a variable is what a run gave to its steps, one of
+// which started this process. What of it travels is in the context.
+func ofAnotherRun(entry string) bool {
+	for _, begin := range []string{"CHANT_PARAM_", pause.ContextPrefix, pause.ContextVar + "=", pause.StateVar + "="} {
+		if strings.HasPrefix(entry, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// environ holds one entry of each name.
+type environ struct {
+	list []string
+	at   map[string]int
+}
+
+func newEnviron(base []string) *environ {
+	e := &environ{at: make(map[string]int, len(base))}
+	e.add(base...)
+	return e
+}
+
+func (e *environ) add(entries ...string) {
+	for _, entry := range entries {
+		name, _, _ := strings.Cut(entry, "=")
+		if i, there := e.at[name]; there {
+			e.list[i] = entry
+			continue
+		}
+		e.at[name] = len(e.list)
+		e.list = append(e.list, entry)
+	}
+}
+
+// getenv reads the environment of the step's programs.
+func (c *call) getenv(name string) string {
+	env, err := c.environ(nil)
+	if err != nil {
+		return ""
+	}
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// maxValue bounds what is kept of a program's output as a value, in bytes. It is
+// shown and logged whole.
+const maxValue = 256 << 10
+
+// capture keeps the first maxValue bytes.
+type capture struct {
+	mu   sync.Mutex
+	text []byte
+	more bool
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	room := maxValue - len(c.text)
+	c.more = c.more || len(p) > room
+	c.text = append(c.text, p[:min(room, len(p))]...)
+	return len(p), nil
+}
+
+// String is what was kept, without the space around it.
+func (c *capture) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(c.text)), "\uFFFD")
+}
+
+// output runs a program quietly and returns what it printed.
+func (c *call) output(argv ...string) (string, error) {
+	var out capture
+	err := c.run(program{argv: argv, value: &out, quiet: true})
+	return out.String(), err
+}
+
+// with makes an action of a function and its arguments, which are checked before
+// any step runs.
+func with[A any](run func(*call, A) (any, error)) func(json.RawMessage) (action, error) {
+	return func(text json.RawMessage) (action, error) {
+		var args A
+		if len(text) > 0 {
+			if err := json.Unmarshal(text, &args); err != nil {
+				return nil, fmt.Errorf("its arguments: %w", err)
+			}
+		}
+		if checked, ok := any(args).(interface{ check() error }); ok {
+			if err := checked.check(); err != nil {
+				return nil, err
+			}
+		}
+		return func(c *call) (any, error) { return run(c, args) }, nil
+	}
+}

@@ -1,0 +1,86 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// waitOf is something that a run waits for.
+type waitOf struct {
+	k *kept
+	w host.OpWait
+}
+
+// Signal implements host.Runtime.
+func (rt *Runtime) Signal(ctx context.Context, s host.EventSignal) (host.OpWait, error) {
+	payload := s.Payload
+	if payload == nil {
+		payload = json.RawMessage("null")
+	}
+	fit, others, err := rt.events(ctx, s)
+	if err != nil {
+		return host.OpWait{}, err
+	}
+	open := fit[:0:0]
+	for _, f := range fit {
+		if f.w.State == host.WaitOpen {
+			open = append(open, f)
+		}
+	}
+	switch {
+	case len(open) == 1:
+		return rt.answer(ctx, open[0].k, open[0].w, decision{
+			Option: optionSignal, By: osUser(), Client: s.Actor.Client, At: rt.o.Now().UTC(), Digest: open[0].k.Digest, Answer: payload,
+		})
+	case len(open) > 1:
+		refusal := &host.OpRefusal{Reason: fmt.Sprintf("%d runs wait for the event %s. Say which one.", len(open), quote(s.Key))}
+		for _, f := range open {
+			refusal.Lines = append(refusal.Lines, f.w.Signal)
+		}
+		return host.OpWait{}, refusal
+	case len(fit) > 0:
+		return fit[0].w, signalled(fit[0].w)
+	}
+	return host.OpWait{}, &host.OpRefusal{Reason: fmt.Sprintf("No open run of this project waits for the event %s.", quote(s.Key)), Lines: others}
+}
+
+// events are the waits for an event in the open runs, with what became of them,
+// and the lines for other events that are waited for.
+func (rt *Runtime) events(ctx context.Context, s host.EventSignal) (fit []waitOf, others []string, err error) {
+	runs, err := rt.all()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, k := range runs {
+		if !k.state().Open() || s.RunID != "" && k.id() != s.RunID {
+			continue
+		}
+		waits, err := rt.waits(ctx, k)
+		if err != nil {
+			continue // told of by run status; others may wait for the event
+		}
+		for _, w := range waits {
+			switch {
+			case w.Kind != host.WaitEvent:
+			case w.Name == s.Key:
+				fit = append(fit, waitOf{k, w})
+			case w.State == host.WaitOpen:
+				others = append(others, w.Signal)
+			}
+		}
+	}
+	return fit, others, nil
+}
+
+// signalled refuses a signal that comes too late, or twice.
+func signalled(w host.OpWait) error {
+	reason := fmt.Sprintf("%s was signalled before, by %s at %s.", subject(w), w.By, w.At.Format(time.RFC3339))
+	if w.State == host.WaitExpired {
+		reason = fmt.Sprintf("%s: its time ran out at %s, and the run fails when it goes on.", subject(w), w.Until.UTC().Format(time.RFC3339))
+	}
+	return &host.OpRefusal{Reason: reason, Lines: []string{w.Continue}}
+}

@@ -1,0 +1,416 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/internal/stateroot"
+)
+
+const (
+	// identityWait bounds the wait for another line that begins the same run.
+	identityWait = 10 * time.Second
+	// runWait is longer than somebody who looks whether a run lives holds its lock.
+	runWait = time.Second
+)
+
+// StartOp implements host.Runtime.
+func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if req.Ref.Op == "" {
+		return nil, &host.OpRefusal{Reason: "The line names no Op.", Lines: []string{"ops"}}
+	}
+	if err := checkParams(req.Ref.Params); err != nil {
+		return nil, &host.OpRefusal{Reason: err.Error()}
+	}
+	if req.Events == nil {
+		req.Events = func(host.OpEvent) {}
+	}
+	id := identity(rt.o.Root, req.Ref.Op, req.Ref.Env, req.Ref.Params)
+	if req.Ref.ID != "" {
+		k, err := rt.named(ctx, req.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if k.Root == "" { // nobody knows any more what was asked
+			return nil, rt.unreadable(ctx, k, req.Ref)
+		}
+		id = k.identity()
+		req.Ref.Env, req.Ref.Params = k.Env, k.Params
+	}
+	unlock, err := rt.lockIdentity(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	there, err := rt.newest(id, req.Ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case there != nil && there.problem != "" && !there.isOver():
+		if req.Mode != host.RunRestart || there.live {
+			return nil, rt.unreadable(ctx, there, req.Ref)
+		}
+		return rt.begin(ctx, req, id, there)
+	case there == nil || !there.state().Open():
+		return rt.begin(ctx, req, id, there)
+	case req.Mode == host.RunRestart:
+		return rt.restart(ctx, req, id, there)
+	}
+	return rt.goOn(ctx, req, there)
+}
+
+// lockIdentity keeps others from beginning the same run.
+func (rt *Runtime) lockIdentity(ctx context.Context, id string) (func(), error) {
+	open := filepath.Join(rt.dir, ".open")
+	if err := stateroot.Make(rt.o.State); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(open, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of runs: %w", err)
+	}
+	l, err := flock.Take(ctx, filepath.Join(open, id+".lock"), identityWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, &host.OpRefusal{Reason: "Another line is beginning this very run; try again."}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Release, nil
+}
+
+// newest is the run that an identity stands for: the one that is named, or the
+// one begun last; nil where there is none.
+func (rt *Runtime) newest(identity, named string) (*kept, error) {
+	if named == "" {
+		text, err := durable.Read(filepath.Join(rt.dir, ".open", identity), 100)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for an open run: %w", err)
+		}
+		named = strings.TrimSpace(string(text))
+	}
+	k, err := rt.load(named)
+	if errors.Is(err, fs.ErrNotExist) { // a crash came between the pointer and the run, or the pointer is damaged
+		return rt.openOf(identity)
+	}
+	return k, err
+}
+
+// openOf looks for the open run of an identity among all runs.
+func (rt *Runtime) openOf(identity string) (open *kept, err error) {
+	err = rt.each(func(k *kept) bool {
+		if k.state().Open() && k.identity() == identity {
+			open = k
+		}
+		return open == nil
+	})
+	return open, err
+}
+
+// isOver says whether the journal holds the end of a run, whatever else is lost.
+func (k *kept) isOver() bool {
+	return k.history != nil && k.history.over()
+}
+
+// unreadable refuses to begin anew, without a word, what may not be over.
+func (rt *Runtime) unreadable(ctx context.Context, k *kept, ref host.RunRef) error {
+	refusal := &host.OpRefusal{
+		Reason: fmt.Sprintf("The run %s of %s may not be over, and can't go on: %s.", k.id(), opOf(k, ref), k.problem),
+		Lines:  []string{"run status --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
+	}
+	switch {
+	case k.live:
+		refusal.Reason += " A process still runs it; wait for its end."
+	case opOf(k, ref) == unknownOp: // a line that begins it anew would need its name
+	default:
+		refusal.Reason += " It can only be given up, without its compensation, and begun anew."
+		ref.ID, ref.Op = "", opOf(k, ref)
+		if k.Root != "" {
+			ref.Env, ref.Params = k.Env, k.Params
+		}
+		refusal.Lines = append(refusal.Lines, startLine(ref)+" --restart")
+	}
+	return refusal
+}
+
+const unknownOp = "an unknown Op"
+
+// opOf is the Op of a run of which not everything is known.
+func opOf(k *kept, ref host.RunRef) string {
+	switch {
+	case k.Op != "":
+		return k.Op
+	case ref.Op != "":
+		return ref.Op
+	}
+	return unknownOp
+}
+
+// begin makes a new run and starts it. before is the last one of its identity.
+func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, before *kept) (host.OpRun, error) {
+	if req.Ref.ID != "" {
+		if err := rt.mayBeginAgain(ctx, req, id, before); err != nil {
+			return nil, err
+		}
+	}
+	if req.Mode == host.RunResume {
+		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{startLine(req.Ref)}}
+	}
+	tree := rt.lookAtTree(ctx)
+	found, steps, err := rt.find(ctx, req.Ref)
+	commit, clean := tree()
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.checkDepends(ctx, found, req); err != nil {
+		return nil, err
+	}
+	r := record{
+		Format: format, Version: version, Root: rt.o.Root, Op: req.Ref.Op, File: found.File, Env: req.Ref.Env, Params: req.Ref.Params,
+		Config: found.Config.Digest(), Created: rt.o.Now().UTC(), Commit: commit, Clean: clean, Manifest: rt.o.ManifestDigest(),
+		User: osUser(), Client: req.Actor.Client,
+	}
+	r.Digest = runDigest(r.Root, r.Op, r.Env, r.Params, r.Config)
+	var notice string
+	if r.Context, notice, err = rt.context(req.Context); err != nil {
+		return nil, err
+	}
+	f, err := rt.create(&r, id, firstLeg(r, steps, req.Actor))
+	if err != nil {
+		return nil, err
+	}
+	run, err := rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true, notices: notice})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(f.dir)) // nothing of it ever ran
+	}
+	return run, nil
+}
+
+// mayBeginAgain refuses to begin anew, from a run that is over, while another one
+// of its identity is open.
+func (rt *Runtime) mayBeginAgain(ctx context.Context, req host.OpRequest, id string, before *kept) error {
+	if before == nil { // removed meanwhile
+		return &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(req.Ref.ID)), Lines: []string{"run list"}}
+	}
+	if req.Mode != host.RunRestart {
+		return rt.over(ctx, before)
+	}
+	open, err := rt.newest(id, "")
+	switch {
+	case err != nil || open == nil || open.ID == before.ID:
+		return err
+	case open.problem != "" && !open.isOver():
+		return rt.unreadable(ctx, open, req.Ref)
+	case !open.state().Open():
+		return nil
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("The run %s of %s is over, and another one is open.", before.ID, before.Op),
+		Lines:  []string{"run " + quote(open.Op) + " --run " + open.ID}, Runs: rt.infos(ctx, []*kept{open}),
+	}
+}
+
+// find reads the Op of a line and makes sure that it can be run.
+func (rt *Runtime) find(ctx context.Context, ref host.RunRef) (*op.Op, plan, error) {
+	found, err := rt.o.Find(ctx, ref.Op, variables(ref.Env, ref.Params))
+	if err != nil {
+		return nil, plan{}, err
+	}
+	steps, err := rt.plan(found.Config)
+	if err != nil {
+		return nil, plan{}, &host.OpRefusal{Reason: rt.mask.Text(err.Error())}
+	}
+	return found, steps, nil
+}
+
+// startLine is the line that begins a run.
+func startLine(ref host.RunRef) string {
+	line := "run " + quote(ref.Op)
+	if ref.Env != "" {
+		line += " --env " + quote(ref.Env)
+	}
+	for _, name := range slices.Sorted(maps.Keys(ref.Params)) {
+		line += " --param " + quote(name+"="+ref.Params[name])
+	}
+	return line
+}
+
+// checkDepends refuses an Op before those that it depends on.
+func (rt *Runtime) checkDepends(ctx context.Context, o *op.Op, req host.OpRequest) error {
+	if req.NoDepends || len(o.Config.Depends) == 0 {
+		return nil
+	}
+	missing := slices.Clone(o.Config.Depends)
+	err := rt.each(func(k *kept) bool {
+		if k.Env == req.Ref.Env && slices.Contains(missing, k.Op) && k.state() == host.RunCompleted {
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == k.Op })
+		}
+		return len(missing) > 0
+	})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	var lines []string
+	var unknown string
+	for _, name := range missing {
+		ref := host.RunRef{Op: name, Env: req.Ref.Env}
+		var none *op.NotFoundError
+		if _, err := rt.o.Find(ctx, name, variables(ref.Env, nil)); errors.As(err, &none) {
+			unknown += fmt.Sprintf(" There is no Op %s in this project.", quote(name))
+			continue
+		}
+		lines = append(lines, startLine(ref))
+	}
+	where := "in this project"
+	if req.Ref.Env != "" {
+		where += " and the environment " + req.Ref.Env
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("The Op %s depends on %s, which never completed %s.%s Run what is missing, or add --no-depends.", quote(o.Name()), strings.Join(missing, ", "), where, unknown),
+		Lines:  lines,
+	}
+}
+
+// restart gives up the run that is there.
+func (rt *Runtime) restart(ctx context.Context, req host.OpRequest, id string, there *kept) (host.OpRun, error) {
+	if _, _, err := rt.find(ctx, req.Ref); err != nil { // before anything is given up
+		return nil, err
+	}
+	if err := rt.end(ctx, there, "restarted", req.Actor); err != nil {
+		return nil, err
+	}
+	return rt.begin(ctx, req, id, there)
+}
+
+// goOn takes up a run that waits or was interrupted.
+func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.OpRun, error) {
+	state := k.state()
+	line := "run " + quote(k.Op) + " --run " + k.id()
+	if state == host.RunRunning {
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op),
+			Lines:  []string{"run log --run " + k.id() + " --follow", "run cancel --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
+		}
+	}
+	if state == host.RunInterrupted && req.Mode == host.RunOn {
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s was interrupted %s.", k.id(), k.Op, whereStopped(k.history)),
+			Lines:  []string{line + " --resume", line + " --restart"}, Runs: rt.infos(ctx, []*kept{k}),
+		}
+	}
+	if err := k.hasContext(req.Context); err != nil {
+		return nil, err
+	}
+	waits, err := rt.waits(ctx, k)
+	if err != nil {
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s can't go on, because what it waits for is unreadable: %v.", k.id(), k.Op, err),
+			Lines:  []string{line + " --restart", "run cancel --run " + k.id()},
+		}
+	}
+	found, steps, findErr := rt.find(ctx, req.Ref)
+	why, err := rt.change(ctx, k, found, findErr)
+	if no := rejectedGates(waits); err == nil && why != "" && len(no) > 0 {
+		return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, rejected: no, notices: fmt.Sprintf(
+			"The compensation of the run %s can't be run, and what the run did is not undone: %s.", k.id(), why)})
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case findErr != nil:
+		return nil, findErr
+	case why != "":
+		return nil, &host.OpRefusal{
+			Reason: fmt.Sprintf("The run can't go on: %s.%s It can only be begun anew, or given up.", why, voided(waits)),
+			Lines:  []string{line + " --restart", "run cancel --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
+		}
+	}
+	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
+}
+
+// hasContext refuses keys that the run was not begun with.
+func (k *kept) hasContext(keys map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		want, err := json.Marshal(keys[key])
+		if err != nil {
+			return err
+		}
+		var own json.RawMessage
+		if k.Context != nil {
+			own, _ = k.Context.Get(key)
+		}
+		if !bytes.Equal(own, want) {
+			return &host.OpRefusal{
+				Reason: fmt.Sprintf("The run %s of %s is open, and was begun with another %s in its context, or with none.", k.id(), k.Op, key),
+				Lines:  []string{"run " + quote(k.Op) + " --run " + k.id()},
+			}
+		}
+	}
+	return nil
+}
+
+// whereStopped says which step an interrupted run was in.
+func whereStopped(h *history) string {
+	switch titles := h.interrupted(); {
+	case len(titles) > 0:
+		return "in the step " + strings.Join(titles, ", and in ") + ". --resume does that step again, and then goes on"
+	case h.failing != nil:
+		return "in its compensation, between two steps. --resume goes on with it"
+	}
+	return "between two steps. --resume goes on with the next one"
+}
+
+// voided says which approvals count no more.
+func voided(waits []host.OpWait) (text string) {
+	for _, w := range waits {
+		if w.State == host.WaitApproved {
+			text += fmt.Sprintf(" The approval of %s by %s is void: it was for %s.", quote(w.Name), w.By, w.Digest)
+		}
+	}
+	return text
+}
+
+// rejectedGates are those that somebody rejected.
+func rejectedGates(waits []host.OpWait) []host.OpWait {
+	return slices.DeleteFunc(slices.Clone(waits), func(w host.OpWait) bool { return w.Kind != host.WaitGate || w.State != host.WaitRejected })
+}
+
+// take locks a run and starts a leg of it.
+func (rt *Runtime) take(ctx context.Context, req host.OpRequest, l *leg) (host.OpRun, error) {
+	lock, err := flock.Take(ctx, l.lockFile(), runWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", l.ID(), l.Op), Lines: []string{"run status --run " + l.ID()}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.rt, l.req, l.lock = rt, req, lock
+	l.programs, l.done = make(map[*process.Process]struct{}), make(chan struct{})
+	if err := l.open(ctx); err != nil {
+		l.close()
+		return nil, err
+	}
+	go l.run()
+	return l, nil
+}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"modernc.org/quickjs"
+
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
+	"github.com/chant-acp/chant-acp/internal/selfcopy"
+)
+
+const (
+	// overtime is what a file may take beyond wire.MaxWork. What QuickJS does not
+	// interrupt, such as joining an endless list, then ends with the process.
+	overtime = 500 * time.Millisecond
+	workTick = 20 * time.Millisecond
+
+	// maxStack is what nested sources may take of it, in bytes. Growing a stack
+	// takes three times as much for a moment.
+	maxStack = 64 << 20
+
+	exitBroken = 4
+)
+
+// init catches the copies of the executable that are to evaluate files, before
+// any of the program's own code runs.
+func init() {
+	if !selfcopy.Is(wire.ChildName) {
+		return
+	}
+	if err := serveFiles(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitBroken)
+	}
+	os.Exit(0)
+}
+
+// serveFiles answers requests on standard input until it ends.
+func serveFiles() error {
+	if err := limitMemory(); err != nil {
+		return err
+	}
+	requests := make(chan wire.Request)
+	go readRequests(requests)
+	first := <-requests
+	root, err := os.OpenRoot(first.Root)
+	if err != nil {
+		return err
+	}
+	e, err := newEngine(selfcopy.Environ(), first.Root)
+	if err != nil {
+		return err
+	}
+	watch := newWatch(e.interrupt)
+	for r := range requests {
+		watch.begin()
+		a := evaluateFile(root, e, r.File, func(a wire.Answer) {
+			_ = wire.WriteFrame(os.Stdout, a) // the last part says whether anybody reads
+		})
+		watch.end()
+		if err := wire.WriteFrame(os.Stdout, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRequests ends the process when the other end closes, whatever is being
+// evaluated then: nobody waits for it.
+func readRequests(requests chan<- wire.Request) {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		var r wire.Request
+		if err := wire.ReadFrame(in, &r); err != nil {
+			os.Exit(0)
+		}
+		requests <- r
+	}
+}
+
+// limitMemory bounds the address space. The Go runtime reserves much of it that
+// it never uses, so the bound is on what comes on top.
+func limitMemory() error {
+	debug.SetTraceback("none") // of running out of it
+	debug.SetMemoryLimit(wire.MaxGrowth / 2)
+	debug.SetMaxStack(maxStack)
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return err
+	}
+	pages, err := strconv.ParseUint(strings.Fields(string(text))[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	most := pages*uint64(os.Getpagesize()) + wire.MaxGrowth
+	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most})
+}
+
+// evaluateFile makes an answer of a file, and tells of it in parts.
+func evaluateFile(root *os.Root, e *engine, file string, part func(wire.Answer)) wire.Answer {
+	b := &bundler{root: root, report: func(s wire.Seen) { part(wire.Answer{More: true, Seen: s}) }}
+	script, found := b.bundle(file)
+	if found != nil {
+		return wire.Answer{Findings: found, Seen: b.seen}
+	}
+	part(wire.Answer{More: true, Seen: b.seen, Environ: true})
+	r, err := e.evaluate(script)
+	a := wire.Answer{Environ: r.Unknown || r.Cwd || len(r.Env) > 0}
+	switch {
+	case err != nil:
+		message, spent := explain(err)
+		a.Findings, a.Spent = failed(file, "%s", message), spent
+	case r.Error != "":
+		a.Findings = failed(file, "%s", r.Error)
+	default:
+		a.Config = []byte(r.Config)
+	}
+	return a
+}
+
+// explain says what an error of the engine means for the file; spent where that
+// is the end of its time or memory.
+func explain(err error) (message string, spent bool) {
+	var thrown *quickjs.Error
+	if !errors.As(err, &thrown) {
+		return "it cannot be evaluated: " + err.Error(), false
+	}
+	switch {
+	case thrown.Name == "OpFileError":
+		return thrown.Message, false
+	case thrown.Name == "InternalError" && thrown.Message == "interrupted":
+		return wire.TooLong, true
+	case thrown.Name == "InternalError" && thrown.Message == "out of memory":
+		return wire.TooLarge, true
+	case thrown.Name == "ReferenceError":
+		return fmt.Sprintf("it throws %v; an Op's file is evaluated without Node", err), false
+	}
+	return fmt.Sprintf("it throws %v", err), false
+}
+
+// A watch ends evaluations that use too much processor time.
+type watch struct {
+	interrupt func()
+	since     atomic.Int64 // the process's time when a file began; 0 between files
+}
+
+func newWatch(interrupt func()) *watch {
+	w := &watch{interrupt: interrupt}
+	go w.run() // until the process ends
+	return w
+}
+
+func (w *watch) begin() { w.since.Store(max(processorTime(), 1)) }
+func (w *watch) end()   { w.since.Store(0) }
+
+func (w *watch) run() {
+	for range time.Tick(workTick) {
+		since := w.since.Load()
+		if since == 0 {
+			continue
+		}
+		switch used := time.Duration(processorTime() - since); {
+		case used > wire.MaxWork+overtime:
+			os.Exit(wire.ExitOvertime)
+		case used > wire.MaxWork:
+			w.interrupt()
+		}
+	}
+}
+
+// processorTime is what all threads of this process used, in nanoseconds.
+func processorTime() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
+		return 0
+	}
+	return t.Nano()
+}

@@ -1,0 +1,30 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+)
+
+// ChildName is the name of the child, for people who look at ps.
+const ChildName = "chant-acp-eval"
+
+// ExitOvertime is the exit code of a child that a file kept busy beyond
+// interrupting.
+const ExitOvertime = 3
+
+const (
+	// MaxWork is the processor time that one file may take.
+	MaxWork = 2 * time.Second
+	// MaxMemory is what one file's evaluation may use, in bytes.
+	MaxMemory = 256 << 20
+	// MaxGrowth is the address space that the child may take beyond what its
+	// start took, in bytes: what a script may use, and as much for bundling it.
+	MaxGrowth = 2 * MaxMemory
+)
+
+// TooLong is what is said of a file that does not come to an end.
+var TooLong = fmt.Sprintf("it takes more than %s to evaluate; it may hold a loop without an end", MaxWork)
+
+// TooLarge is what is said of a file that takes more memory than it has; which of
+// the two bounds it was is chance where it comes near both.
+var TooLarge = fmt.Sprintf("evaluating it takes more memory than a file has, %d MiB, and %d MiB together with bundling it", MaxMemory>>20, MaxGrowth>>20)

@@ -1,0 +1,187 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
+)
+
+// Options say how a project is read.
+type Options struct {
+	// Cache is the folder that keeps what was evaluated, absolute; "" keeps
+	// nothing. It can be deleted at any time.
+	Cache string
+	// Environ is what the files find in process.env; nil for this process's.
+	Environ []string
+}
+
+// Load reads all Ops of a project. What a file has wrong is in the set; an error
+// means that the folder cannot be searched, or files not evaluated at all, or
+// that ctx is done.
+func Load(ctx context.Context, dir string, o Options) (*op.Set, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the project's folder cannot be searched for Ops: %w", err)
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return nil, fmt.Errorf("the project's folder cannot be searched for Ops: %w", err)
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, fmt.Errorf("the project's folder cannot be searched for Ops: %w", err)
+	}
+	defer root.Close()
+	files, err := op.FindFiles(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{root: root, failed: files.Failed, environ: o.Environ}
+	if l.environ == nil {
+		l.environ = os.Environ()
+	}
+	l.cache = openCache(o.Cache, root, l.environ)
+	err = l.load(ctx, files.Names)
+	_ = l.cache.save() // without it the next time takes longer, and no more
+	if err != nil {
+		return nil, err
+	}
+	return op.NewSet(real, l.ops, l.failed, files.Incomplete), nil
+}
+
+type loader struct {
+	root    *os.Root
+	environ []string
+	cache   *cache
+	ops     []*op.Op
+	failed  []*op.FileError
+}
+
+func (l *loader) load(ctx context.Context, files []string) error {
+	var evaluate []string
+	for _, file := range files {
+		if op.FormatOf(file) != op.TypeScript {
+			l.decode(file)
+		} else if known, ok := l.cache.get(file); ok {
+			l.take(file, known.Config, known.Findings)
+		} else {
+			evaluate = append(evaluate, file)
+		}
+	}
+	answers, err := evaluateAll(ctx, l.root.Name(), l.environ, evaluate)
+	for i, file := range evaluate {
+		if answers[i].Config == nil && answers[i].Findings == nil {
+			continue // err came before
+		}
+		l.take(file, answers[i].Config, answers[i].Findings)
+		l.cache.put(file, answers[i])
+	}
+	return err
+}
+
+func (l *loader) decode(file string) {
+	data, err := op.ReadFile(l.root, file)
+	if err != nil {
+		l.fail(file, err)
+		return
+	}
+	config, err := op.Decode(file, data)
+	l.add(file, config, err)
+}
+
+// take reads the answer for a file.
+func (l *loader) take(file string, config []byte, found []op.Finding) {
+	if found != nil {
+		l.failed = append(l.failed, &op.FileError{File: file, Findings: found})
+		return
+	}
+	c, err := op.Restore(file, config)
+	l.add(file, c, err)
+}
+
+func (l *loader) add(file string, config *op.Config, err error) {
+	if err != nil {
+		l.fail(file, err)
+		return
+	}
+	l.ops = append(l.ops, &op.Op{File: file, Config: config})
+}
+
+func (l *loader) fail(file string, err error) {
+	var bad *op.FileError
+	if !errors.As(err, &bad) {
+		bad = op.Failed(file, "%v", err)
+	}
+	l.failed = append(l.failed, bad)
+}
+
+// maxWorkers and filesPerWorker decide how many children evaluate at a time: one
+// more costs the time of a few files.
+const (
+	maxWorkers     = 4
+	filesPerWorker = 16
+)
+
+// evaluateAll evaluates files, several at a time, and returns their answers in
+// their order. Together with an error there may be answers for some.
+func evaluateAll(ctx context.Context, root string, environ, files []string) ([]wire.Answer, error) {
+	p := &pool{root: root, environ: environ, files: files, answers: make([]wire.Answer, len(files))}
+	for range (len(files) + filesPerWorker - 1) / filesPerWorker {
+		p.grow(ctx)
+	}
+	p.running.Wait()
+	return p.answers, errors.Join(p.failures...)
+}
+
+// A pool is the workers of one load.
+type pool struct {
+	root           string
+	environ, files []string
+	answers        []wire.Answer
+	next           atomic.Int64
+	running        sync.WaitGroup
+
+	mu       sync.Mutex
+	workers  int
+	failures []error
+}
+
+// grow starts one more worker, unless there are enough. Its caller is one, or
+// waits only afterwards.
+func (p *pool) grow(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.workers < min(maxWorkers, runtime.GOMAXPROCS(0), len(p.files)) {
+		p.workers++
+		p.running.Go(func() { p.work(ctx, &worker{root: p.root, environ: p.environ}) })
+	}
+}
+
+// work evaluates files until there are none. One that used up what it may is
+// rarely alone, and each takes as long as hundreds of others: help is called.
+func (p *pool) work(ctx context.Context, w *worker) {
+	defer w.close()
+	for {
+		n := int(p.next.Add(1)) - 1
+		if n >= len(p.files) {
+			return
+		}
+		a, err := w.evaluate(ctx, p.files[n])
+		if err != nil {
+			p.mu.Lock()
+			p.failures = append(p.failures, err)
+			p.mu.Unlock()
+			return
+		}
+		if p.answers[n] = a; a.Spent {
+			p.grow(ctx)
+		}
+	}
+}

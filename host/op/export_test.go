@@ -1,0 +1,4 @@
+package op
+
+// FindAtMost is FindFiles with a bound that a test can reach.
+var FindAtMost = findFiles

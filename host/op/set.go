@@ -1,0 +1,109 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Set is all Ops of a project, with the files that could not be read: "no such
+// Op" can only be said together with them.
+type Set struct {
+	// Root is the folder that was searched, absolute, its links resolved.
+	Root string
+	// Ops are sorted by name, then by file. Two of one name are both here, and
+	// neither can be found by it.
+	Ops []*Op
+	// Failed are the files that are no Op, sorted by file.
+	Failed []*FileError
+	// Incomplete says that the search ended before it saw all of the project.
+	Incomplete error
+}
+
+// NewSet sorts what was found below a root.
+func NewSet(root string, ops []*Op, failed []*FileError, incomplete error) *Set {
+	slices.SortFunc(ops, func(a, b *Op) int {
+		if c := strings.Compare(a.Name(), b.Name()); c != 0 {
+			return c
+		}
+		return strings.Compare(a.File, b.File)
+	})
+	slices.SortFunc(failed, func(a, b *FileError) int { return strings.Compare(a.File, b.File) })
+	return &Set{Root: root, Ops: ops, Failed: failed, Incomplete: incomplete}
+}
+
+// Named lists the Ops of a name: one, none, or several that cannot be told apart.
+func (s *Set) Named(name string) []*Op {
+	start, _ := slices.BinarySearchFunc(s.Ops, name, func(o *Op, name string) int {
+		return strings.Compare(o.Name(), name)
+	})
+	end := start
+	for end < len(s.Ops) && s.Ops[end].Name() == name {
+		end++
+	}
+	return s.Ops[start:end]
+}
+
+// Names lists the names of all Ops, sorted, each once.
+func (s *Set) Names() []string {
+	var names []string
+	for _, o := range s.Ops {
+		names = append(names, o.Name())
+	}
+	return slices.Compact(names)
+}
+
+// Find returns the Op of a name, a *[NotFoundError], or a *[DuplicateError].
+func (s *Set) Find(name string) (*Op, error) {
+	switch named := s.Named(name); len(named) {
+	case 0:
+		return nil, &NotFoundError{Name: name, Set: s}
+	case 1:
+		return named[0], nil
+	default:
+		bad := &DuplicateError{Name: name}
+		for _, o := range named {
+			bad.Files = append(bad.Files, o.File)
+		}
+		return nil, bad
+	}
+}
+
+// A DuplicateError says that a name stands for several Ops.
+type DuplicateError struct {
+	Name  string
+	Files []string
+}
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("several files name their Op %s: %s; rename all but one", e.Name, strings.Join(e.Files, ", "))
+}
+
+// A NotFoundError says that a project has no Op of a name, and all that could
+// not be read there.
+type NotFoundError struct {
+	Name string
+	Set  *Set
+}
+
+func (e *NotFoundError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "there is no Op %q", e.Name)
+	names := e.Set.Names()
+	switch {
+	case len(names) > 0:
+		fmt.Fprintf(&b, "; there are: %s", strings.Join(names, ", "))
+	case len(e.Set.Failed) == 0:
+		fmt.Fprintf(&b, ", nor any other; one is a file below %s whose name ends in %s, %s or %s", e.Set.Root, TypeScript, YAML, JSON)
+	}
+	if e.Set.Incomplete != nil {
+		fmt.Fprintf(&b, "\nNot all was searched: %v", e.Set.Incomplete)
+	}
+	if len(e.Set.Failed) > 0 {
+		b.WriteString("\nIt may be in what could not be read:")
+		for _, f := range e.Set.Failed {
+			b.WriteString("\n  " + strings.ReplaceAll(f.Error(), "\n", "\n  "))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,122 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local"
+	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/op/eval"
+	"github.com/chant-acp/chant-acp/internal/envmask"
+)
+
+// Ops implements host.Host: one runtime for each project root that this session's
+// directory has had.
+func (p *Project) Ops() (host.Runtime, error) {
+	root := p.Dir()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if rt := p.runtimes[root]; rt != nil {
+		return rt, nil
+	}
+	if p.o.Runs == "" {
+		return nil, errors.New("runs of Ops can't be kept: there is no folder for them")
+	}
+	rt, err := local.New(local.Options{
+		Root: root, State: p.o.Runs, Env: p.o.Env,
+		Environ:        func(color bool) []string { return lastOnly(p.environ(false, color)) },
+		Chant:          func() string { return p.findChant(root) },
+		ManifestDigest: p.manifestDigest,
+		Find: func(ctx context.Context, name string, vars []string) (*op.Op, error) {
+			return p.findOp(ctx, root, name, vars)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.runtimes == nil {
+		p.runtimes = make(map[string]*local.Runtime)
+	}
+	p.runtimes[root] = rt
+	return rt, nil
+}
+
+func (p *Project) manifestDigest() string {
+	p.AllowList()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.manifest
+}
+
+// findOp reads one Op as it is now, with variables over the environment. That it
+// can't be run is for the person who asked for it.
+func (p *Project) findOp(ctx context.Context, root, name string, vars []string) (*op.Op, error) {
+	set, err := p.loadOps(ctx, root, vars)
+	if err != nil {
+		return nil, err
+	}
+	found, err := set.Find(name)
+	if err != nil {
+		return nil, &host.OpRefusal{Reason: envmask.New(p.o.Env).Text(err.Error()), Lines: []string{"ops"}}
+	}
+	return found, nil
+}
+
+func (p *Project) loadOps(ctx context.Context, root string, vars []string) (*op.Set, error) {
+	return eval.Load(ctx, root, eval.Options{Cache: p.o.OpCache, Environ: lastOnly(slices.Concat(p.o.Env, vars))})
+}
+
+// OpSet implements host.Host.
+func (p *Project) OpSet(ctx context.Context) (host.OpSet, error) {
+	set, err := p.loadOps(ctx, p.Dir(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return opSet{set, envmask.New(p.o.Env)}, nil
+}
+
+// opSet implements host.OpSet. It is told in a thread, which is kept and shared:
+// values of the environment that a file put into its Op are shown by their names.
+type opSet struct {
+	set  *op.Set
+	mask *envmask.Mask
+}
+
+func (s opSet) List(last func(name string) string) string { return s.set.List(last, s.mask.Text) }
+
+func (s opSet) WriteJSON(w io.Writer) error {
+	return writeOps(w, s.set, s.mask.Text, func(c *op.Config) json.RawMessage { return c.Shown(s.mask.Text) })
+}
+
+// WriteOps writes Ops as JSON, one object a line: the Ops by name, each with its
+// config as chant would see it, then the files that are none.
+func WriteOps(w io.Writer, set *op.Set) error {
+	return writeOps(w, set, func(s string) string { return s }, (*op.Config).JSON)
+}
+
+func writeOps(w io.Writer, set *op.Set, show func(string) string, config func(*op.Config) json.RawMessage) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // as JSON.stringify has it
+	for _, o := range set.Ops {
+		if err := enc.Encode(struct {
+			Name   string          `json:"name"`
+			File   string          `json:"file"`
+			Config json.RawMessage `json:"config"`
+		}{show(o.Name()), o.File, config(o.Config)}); err != nil {
+			return err
+		}
+	}
+	for _, f := range set.Failed {
+		if err := enc.Encode(struct {
+			File  string `json:"file"`
+			Error string `json:"error"`
+		}{f.File, show(f.Error())}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

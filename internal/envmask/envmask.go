@@ -1,0 +1,92 @@
+// Package envmask shows values of the environment by their names, for what is
+// told and kept: a token that a file put into a command is not to be read there.
+package envmask
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// MinValue is the least length of a value, in bytes, that is shown by its name.
+// Shorter ones are everywhere by chance.
+const MinValue = 8
+
+// A Mask replaces values of one environment by ${NAME}. The zero value and nil
+// replace nothing.
+type Mask struct{ replacer *strings.Replacer }
+
+// New makes the mask of an environment, each entry "NAME=value". Where one value
+// holds another the longer is replaced; of two names for one value the first in
+// the alphabet is shown.
+func New(env []string) *Mask {
+	type entry struct{ name, value string }
+	var entries []entry
+	for _, e := range env {
+		if name, value, ok := strings.Cut(e, "="); ok && name != "" && len(value) >= MinValue {
+			entries = append(entries, entry{name, value})
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(len(b.value), len(a.value)), cmp.Compare(a.name, b.name))
+	})
+	var pairs []string
+	for _, e := range entries {
+		pairs = append(pairs, e.value, "${"+e.name+"}")
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return &Mask{strings.NewReplacer(pairs...)}
+}
+
+// Text replaces the values in s.
+func (m *Mask) Text(s string) string {
+	if m == nil || m.replacer == nil {
+		return s
+	}
+	return m.replacer.Replace(s)
+}
+
+// JSON replaces the values in every string of JSON text, keys included. Text
+// that is not JSON is replaced as a whole. Numbers stay as they are written,
+// unless they hold a value; the keys of objects are sorted.
+func (m *Mask) JSON(text json.RawMessage) json.RawMessage {
+	if m == nil || len(text) == 0 {
+		return text
+	}
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return json.RawMessage(m.Text(string(text)))
+	}
+	masked, err := json.Marshal(m.value(v))
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return masked
+}
+
+func (m *Mask) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return m.Text(v)
+	case json.Number:
+		if masked := m.Text(v.String()); masked != v.String() {
+			return masked
+		}
+	case []any:
+		for i := range v {
+			v[i] = m.value(v[i])
+		}
+	case map[string]any:
+		masked := make(map[string]any, len(v))
+		for k, e := range v {
+			masked[m.Text(k)] = m.value(e)
+		}
+		return masked
+	}
+	return v
+}

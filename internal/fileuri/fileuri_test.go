@@ -1,0 +1,73 @@
+package fileuri_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chant-acp/chant-acp/internal/fileuri"
+)
+
+func TestPath(t *testing.T) {
+	for uri, want := range map[string]struct {
+		path string
+		err  error
+	}{
+		// RFC 8089, appendix B.
+		"file:///path/to/file":          {"/path/to/file", nil},
+		"file:/path/to/file":            {"/path/to/file", nil},
+		"file://localhost/path/to/file": {"/path/to/file", nil},
+		"file://host.example.com/path":  {"", fileuri.ErrNotLocal},
+
+		"FILE:///a":               {"/a", nil},
+		"file://LocalHost/a":      {"/a", nil},
+		"file:///a%20b%2Fc%C3%A9": {"/a b/cé", nil},
+		"file:///a%2fb":           {"/a/b", nil},
+		"file:///a%00b":           {"/a\x00b", nil},
+		"file:///a?b#c":           {"/a", nil},
+		"file:///a%3Fb%23c":       {"/a?b#c", nil},
+		"file:///é b":             {"/é b", nil},
+		"file://":                 {"", nil},
+		"file://localhost":        {"", nil},
+		"file:///":                {"/", nil},
+		"file:":                   {"", fileuri.ErrNotLocal},
+		"file:a":                  {"", fileuri.ErrNotLocal},
+		"file://user@localhost/a": {"", fileuri.ErrNotLocal},
+		"file://localhost:8080/a": {"", fileuri.ErrNotLocal},
+		"http://localhost/a":      {"", fileuri.ErrNotLocal},
+		"/a":                      {"", fileuri.ErrNotLocal},
+		"":                        {"", fileuri.ErrNotLocal},
+		"file:///a%":              {"", fileuri.ErrSyntax},
+		"file:///a%2":             {"", fileuri.ErrSyntax},
+		"file:///a%zz":            {"", fileuri.ErrSyntax},
+		"file:///a\nb":            {"", fileuri.ErrSyntax},
+		"file:///a\x7fb":          {"", fileuri.ErrSyntax},
+	} {
+		path, err := fileuri.Path(uri)
+		if path != want.path || !errors.Is(err, want.err) {
+			t.Errorf("%q gives %q, %v; want %q, %v", uri, path, err, want.path, want.err)
+		}
+	}
+}
+
+// What is taken for a path is what net/url takes for it.
+func FuzzPath(f *testing.F) {
+	for _, uri := range []string{"file:///a%20b", "file:/a?b#c", "file://localhost/%e2%82%ac", "FILE:///x", "file://h/x", "file:////a//b", "file:x", "file:///%"} {
+		f.Add(uri)
+	}
+	f.Fuzz(func(t *testing.T, uri string) {
+		path, err := fileuri.Path(uri)
+		if err != nil {
+			return
+		}
+		uri, _, _ = strings.Cut(uri, "#") // which may be anything
+		u, err := url.Parse(uri)
+		if err != nil {
+			t.Fatalf("%q gives %q, and net/url says %v", uri, path, err)
+		}
+		if u.Scheme != "file" || u.Path != path || u.Host != "" && !strings.EqualFold(u.Host, "localhost") || u.User != nil {
+			t.Fatalf("%q gives %q, and net/url %#v", uri, path, u)
+		}
+	})
+}
