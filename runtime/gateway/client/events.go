@@ -171,7 +171,7 @@ func (f *follower) once(ctx context.Context) error {
 	}
 	defer stream.Close()
 	f.opened = true
-	stream.reader.id = f.lastID
+	stream.reader.begin(f.lastID)
 	if f.before && f.lastID == "" {
 		detail := rawJSON(`{"detail":"the stream broke before its first event: what happened meanwhile is not told"}`)
 		if err := f.do(Event{Type: EventGap, Data: detail}); err != nil {

@@ -4,22 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 )
 
 // Find returns where the gateway of a folder listens: of dir, or of the nearest
-// folder above it that has one, up to root. A runtime.json that can't be believed
+// folder above it that has one, up to root, which is dir or above it. A runtime.json that can't be believed
 // is an error wherever it lies, and is not passed over. Where none runs, the error
 // is a gateway.ErrNoGateway that names the folders.
 func Find(dir, root string) (gateway.Running, error) {
 	dir, root = filepath.Clean(dir), filepath.Clean(root)
+	if dir != root && !strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/") {
+		root = dir
+	}
 	for at := dir; ; at = filepath.Dir(at) {
 		found, err := gateway.Find(at)
 		if err == nil || !errors.Is(err, gateway.ErrNoGateway) {
 			return found, err
 		}
-		if at == root || at == filepath.Dir(at) {
+		if at == root {
 			return gateway.Running{}, &noGatewayError{dir, root}
 		}
 	}

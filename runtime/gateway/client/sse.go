@@ -27,11 +27,15 @@ type sseReader struct {
 	in    *bufio.Reader
 	begun bool
 	cr    bool          // the last line ended with a carriage return: a line feed belongs to it
-	id    string        // the last event's
+	id    string        // the last event's that is whole
+	given string        // the one that the event under way has so far
 	retry time.Duration // how long to wait before the next try, where the server says so
 }
 
 func newSSEReader(r io.Reader) *sseReader { return &sseReader{in: bufio.NewReaderSize(r, 16<<10)} }
+
+// begin sets the id that counts until an event gives another.
+func (s *sseReader) begin(id string) { s.id, s.given = id, id }
 
 // next returns the next event. An event that the end cuts short is none: the error
 // then is io.EOF, as it is after the last one.
@@ -45,6 +49,7 @@ func (s *sseReader) next() (block, error) {
 			return block{}, err
 		}
 		if line == "" {
+			s.id = s.given
 			if some {
 				if kind == "" {
 					kind = "message"
@@ -59,7 +64,7 @@ func (s *sseReader) next() (block, error) {
 		switch name {
 		case "id":
 			if !strings.ContainsRune(value, 0) {
-				s.id = value
+				s.given = value
 			}
 		case "event":
 			kind = value

@@ -34,7 +34,7 @@ var (
 	ErrCut = errors.New("the connection to the gateway broke")
 )
 
-// InputError says that a terminal did not take what was sent: input, or a size.
+// InputError says that a terminal did not take all of some input.
 type InputError struct{ Detail string }
 
 // Error is what the gateway said.
@@ -53,10 +53,11 @@ type Terminal struct {
 	conn *websocket.Conn
 	exit Exit
 
-	mu    sync.Mutex
-	pongs []chan struct{} // of the pings that are not answered, in order
-	ended chan struct{}   // closed when nothing is read any more
-	end   sync.Once
+	sending sync.Mutex    // held by Ping while it sends: answers come in the order of the pings
+	mu      sync.Mutex    // never held while something waits
+	pings   []chan error  // those without an answer, in order
+	ended   chan struct{} // closed when nothing is read any more
+	end     sync.Once
 }
 
 // Attach takes a place at the terminal of a session, by id, else by name, with a
@@ -94,14 +95,12 @@ type frame struct {
 }
 
 // Read returns what the terminal prints, in order, what is there already first.
-// The error is io.EOF when its program has ended, ErrDropped, ErrStopping, ErrCut,
-// or an *InputError, after which it may be called again.
+// The error is io.EOF when its program has ended, ErrDropped, ErrStopping or ErrCut.
 func (t *Terminal) Read() (string, error) {
 	for {
 		_, raw, err := t.conn.Read(context.Background()) // Close ends it
 		if err != nil {
-			t.end.Do(func() { close(t.ended) })
-			return "", t.why(err)
+			return "", t.fail(t.why(err))
 		}
 		var f frame
 		if err := json.Unmarshal(raw, &f); err != nil {
@@ -116,7 +115,7 @@ func (t *Terminal) Read() (string, error) {
 			t.exit = Exit{f.ExitCode, f.Signal}
 			return "", t.fail(io.EOF)
 		case "error":
-			return "", &InputError{f.Detail}
+			t.refused(&InputError{f.Detail})
 		case "ping":
 			if err := t.send(context.Background(), `{"kind":"pong"}`); err != nil {
 				return "", t.fail(t.why(err))
@@ -150,8 +149,9 @@ func (t *Terminal) why(err error) error {
 // Exit tells how the program ended, once Read has returned io.EOF.
 func (t *Terminal) Exit() Exit { return t.exit }
 
-// Write sends input, and returns when the terminal has it, or has refused it with
-// an *InputError that Read returns. Bytes that are not UTF-8 arrive as U+FFFD.
+// Write sends input, and returns when the terminal has it. The error is an
+// *InputError where it has not, ErrCut, or the cause of ctx, whose end cuts the
+// connection. Bytes that are not UTF-8 arrive as U+FFFD.
 func (t *Terminal) Write(ctx context.Context, p []byte) error {
 	text := acp.AppendString([]byte(`{"kind":"input","data":`), string(p))
 	if err := t.send(ctx, string(append(text, '}'))); err != nil {
@@ -165,19 +165,16 @@ func (t *Terminal) Resize(ctx context.Context, cols, rows int) error {
 	return t.send(ctx, fmt.Sprintf(`{"kind":"resize","cols":%d,"rows":%d}`, cols, rows))
 }
 
-// Ping returns when the gateway has taken everything that was sent before.
+// Ping returns when the gateway has taken everything that was sent before. The
+// errors are those of Write.
 func (t *Terminal) Ping(ctx context.Context) error {
-	pong := make(chan struct{})
-	t.mu.Lock()
-	t.pongs = append(t.pongs, pong)
-	err := t.send(ctx, `{"kind":"ping"}`) // under the lock: answers come in the order of the pings
-	t.mu.Unlock()
-	if err != nil {
+	answer := make(chan error, 2) // what was refused, and the pong
+	if err := t.ping(ctx, answer); err != nil {
 		return err
 	}
 	select {
-	case <-pong:
-		return nil
+	case err := <-answer:
+		return err
 	case <-t.ended:
 		return ErrCut
 	case <-ctx.Done():
@@ -185,13 +182,32 @@ func (t *Terminal) Ping(ctx context.Context) error {
 	}
 }
 
+func (t *Terminal) ping(ctx context.Context, answer chan error) error {
+	t.sending.Lock()
+	defer t.sending.Unlock()
+	t.mu.Lock()
+	t.pings = append(t.pings, answer)
+	t.mu.Unlock()
+	return t.send(ctx, `{"kind":"ping"}`)
+}
+
+// refused tells the oldest ping that what was sent before it was not taken: the
+// gateway answers in order. A second refusal says nothing new.
+func (t *Terminal) refused(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.pings) > 0 && len(t.pings[0]) == 0 {
+		t.pings[0] <- err
+	}
+}
+
 // answered tells the oldest ping that its pong is here.
 func (t *Terminal) answered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.pongs) > 0 {
-		close(t.pongs[0])
-		t.pongs = t.pongs[1:]
+	if len(t.pings) > 0 {
+		t.pings[0] <- nil
+		t.pings = t.pings[1:]
 	}
 }
 
