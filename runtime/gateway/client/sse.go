@@ -10,10 +10,10 @@ import (
 )
 
 // maxBlock is the longest event that is read, in bytes.
-const maxBlock = 4 << 20
+const maxBlock = 1 << 20
 
 // errLongEvent is why a stream is not read on.
-var errLongEvent = errors.New("an event is longer than 4 MiB")
+var errLongEvent = errors.New("an event is longer than 1 MiB")
 
 // block is one event of a stream of server-sent events.
 type block struct {
