@@ -46,6 +46,7 @@ var imports = map[string][]string{
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
+	"internal/caplog":       {},
 	"internal/durable":      {},
 	"internal/envmask":      {},
 	"internal/fileuri":      {},

@@ -158,7 +158,7 @@ func (l *leg) halt(s *step, r *host.StepResult) verdict {
 
 // over tells that a step came to an end in this leg.
 func (l *leg) over(s *step, r *host.StepResult) {
-	if lack := l.log.lack(); lack != "" && r.State == host.StepFailed {
+	if lack := l.log.Lacks(); lack != "" && r.State == host.StepFailed {
 		r.Warnings = append(r.Warnings, lack)
 	}
 	for i, w := range r.Warnings {

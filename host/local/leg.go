@@ -13,6 +13,7 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/caplog"
 	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
@@ -36,7 +37,7 @@ type leg struct {
 	lock     *flock.Lock
 	unguard  func() // takes the guard's hold of the lock away
 	journal  *journal
-	log      *outputLog
+	log      *caplog.Log
 	ctx      context.Context // ends when the leg is stopped
 	cancel   context.CancelFunc
 	began    time.Time
@@ -85,7 +86,7 @@ func (l *leg) open(ctx context.Context) error {
 	if ctx.Err() != nil { // the last moment at which nothing has happened yet
 		return context.Cause(ctx)
 	}
-	l.log = openLog(l.output())
+	l.log = l.openLog()
 	l.began = time.Now()
 	if !l.fresh {
 		e := firstLeg(l.record, l.plan, l.req.Actor)
@@ -239,7 +240,7 @@ func (l *leg) close() {
 		l.cancel()
 	}
 	if l.log != nil {
-		l.log.close()
+		l.log.Close()
 	}
 	if l.journal != nil {
 		l.journal.close()

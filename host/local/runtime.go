@@ -40,6 +40,9 @@ type Options struct {
 	// ManifestDigest identifies the manifest in use, "" where there is none. It
 	// may be nil.
 	ManifestDigest func() string
+	// LogMax bounds what is kept of what the steps of a run print, and LogFloor is
+	// the free disk that it leaves, in bytes; 0 for 1 GiB and 512 MiB.
+	LogMax, LogFloor int64
 	// Now is the clock; nil for time.Now.
 	Now func() time.Time
 }
@@ -75,6 +78,7 @@ func New(o Options) (*Runtime, error) {
 	if o.ManifestDigest == nil {
 		o.ManifestDigest = func() string { return "" }
 	}
+	o.LogMax, o.LogFloor = cmp.Or(o.LogMax, 1<<30), cmp.Or(o.LogFloor, 512<<20)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

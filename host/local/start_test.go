@@ -144,7 +144,8 @@ func TestWhatIsRecordedOfARun(t *testing.T) {
 // runProgram runs a program in the project as a step does.
 func runProgram(t *testing.T, r *rig, argv []string) (string, error) {
 	t.Helper()
-	l := &leg{rt: r.rt, folder: folder{t.TempDir()}, record: record{Root: r.root}, history: newHistory(), log: openLog(os.DevNull)}
+	l := &leg{rt: r.rt, folder: folder{t.TempDir()}, record: record{Root: r.root}, history: newHistory()}
+	l.log = l.openLog()
 	c := &call{leg: l, ctx: t.Context(), out: &stepOutput{leg: l}}
 	l.req.Events, l.programs = func(host.OpEvent) {}, make(map[*process.Process]struct{})
 	return c.output(argv...)

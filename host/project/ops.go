@@ -27,7 +27,7 @@ func (p *Project) Ops() (host.Runtime, error) {
 		return nil, errors.New("runs of Ops can't be kept: there is no folder for them")
 	}
 	rt, err := local.New(local.Options{
-		Root: root, State: p.o.Runs, Env: p.o.Env,
+		Root: root, State: p.o.Runs, Env: p.o.Env, LogMax: p.o.LogMax, LogFloor: p.o.LogFloor,
 		Environ:        func(color bool) []string { return lastOnly(p.environ(false, color)) },
 		Chant:          func() string { return p.findChant(root) },
 		ManifestDigest: p.manifestDigest,

@@ -7,6 +7,7 @@ import (
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/caplog"
 )
 
 // Start starts the program of inv under the guard.
@@ -43,12 +44,12 @@ func ownGrace(inv *command.Invocation) time.Duration {
 // run is a program and the log of what it prints. It implements host.Run.
 type run struct {
 	process *process.Process
-	log     *turnLog
+	log     *caplog.Log
 	output  func([]byte)
 }
 
 func (r *run) take(b []byte) {
-	r.log.write(b)
+	_, _ = r.log.Write(b)
 	r.output(b)
 }
 
@@ -66,7 +67,7 @@ func (r *run) Stop(why host.Stop) { r.process.Stop(causes[why]) }
 
 func (r *run) Wait() host.Result {
 	e := r.process.Wait()
-	r.log.close()
+	r.log.Close()
 	return host.Result{
 		ExitCode: e.Code, Signal: e.Signal, Duration: e.Duration, Stopped: stops[e.Cause],
 		Killed: e.Killed, Leftovers: e.Leftovers, HeldOutput: e.HeldOutput, Handed: e.Handed,

@@ -46,9 +46,26 @@ func Try(path string) (*Lock, error) {
 // Take waits for the lock, at most as long as wait and ctx allow. The error is
 // ErrHeld, the context's cause, or why the file can't be used.
 func Take(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
-	l, err := Try(path)
+	var l *Lock
+	err := until(ctx, wait, func() (err error) {
+		l, err = Try(path)
+		return err
+	})
+	return l, err
+}
+
+// File takes the lock of an open file, shared (unix.LOCK_SH) or not
+// (unix.LOCK_EX), and waits as Take does. The lock belongs to this opening of the
+// file; [Unlock] lets go of it.
+func File(ctx context.Context, f *os.File, how int, wait time.Duration) error {
+	return until(ctx, wait, func() error { return lock(f, how) })
+}
+
+// until tries again as long as somebody holds the lock.
+func until(ctx context.Context, wait time.Duration, take func() error) error {
+	err := take()
 	if !errors.Is(err, ErrHeld) {
-		return l, err
+		return err
 	}
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -57,12 +74,12 @@ func Take(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-end.C:
-			return nil, err
+			return err
 		case <-again.C:
-			if l, err := Try(path); !errors.Is(err, ErrHeld) {
-				return l, err
+			if err := take(); !errors.Is(err, ErrHeld) {
+				return err
 			}
 		}
 	}
@@ -84,7 +101,7 @@ func Held(path string) (bool, error) {
 		return true, nil
 	}
 	if err == nil {
-		unlock(f)
+		Unlock(f)
 	}
 	return false, err
 }
@@ -95,7 +112,7 @@ func (l *Lock) File() *os.File { return l.f }
 
 // Release lets go of the lock, wherever else the file is open.
 func (l *Lock) Release() {
-	unlock(l.f) // a child between fork and exec may have the file too: closing it would not be enough
+	Unlock(l.f) // a child between fork and exec may have the file too: closing it would not be enough
 	_ = l.f.Close()
 }
 
@@ -114,7 +131,8 @@ func lock(f *os.File, how int) error {
 	}
 }
 
-func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+// Unlock lets go of the lock of an open file, wherever else it is open.
+func Unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
 func removed(f *os.File) bool {
 	var st unix.Stat_t

@@ -14,8 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/chant-acp/chant-acp/acp/agent"
 	"golang.org/x/sys/unix"
+
+	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
 // Lock implements agent.Store. The lock is the kernel's (flock) and ends with
@@ -49,10 +51,10 @@ func (s *Store) Lock(ctx context.Context, id string) (func(), error) {
 func (l *logFile) mend(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := flock(ctx, l.f, unix.LOCK_EX, l.store.lockWait); err != nil {
+	if err := flock.File(ctx, l.f, unix.LOCK_EX, l.store.lockWait); err != nil {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
-	defer unlock(l.f)
+	defer flock.Unlock(l.f)
 	return l.settle()
 }
 
@@ -64,8 +66,8 @@ func (s *Store) lock(ctx context.Context, id string, wait time.Duration) (func()
 		if err != nil {
 			return nil, fmt.Errorf("locking the session %s: %w", id, err)
 		}
-		err = flock(ctx, f, unix.LOCK_EX, wait)
-		if errors.Is(err, errHeld) {
+		err = flock.File(ctx, f, unix.LOCK_EX, wait)
+		if errors.Is(err, flock.ErrHeld) {
 			err = &agent.SessionHeldError{PID: holder(f)}
 		} else if err != nil {
 			err = fmt.Errorf("locking the session %s: %w", id, err)
@@ -85,7 +87,7 @@ func (s *Store) lock(ctx context.Context, id string, wait time.Duration) (func()
 		return sync.OnceFunc(func() {
 			// A child between fork and exec may have the file too, so closing it
 			// would not be enough.
-			unlock(f)
+			flock.Unlock(f)
 			_ = f.Close()
 		}), nil
 	}
@@ -135,46 +137,3 @@ func holder(f *os.File) int {
 	pid, _ := strconv.Atoi(string(bytes.TrimSpace(raw[:n])))
 	return max(pid, 0)
 }
-
-var errHeld = errors.New("another process holds it")
-
-// pollLock is how often a lock that is held is tried again. A flock that blocks
-// can't be ended with its context: its goroutine would stay, and take the lock
-// long after anybody wanted it.
-const pollLock = 5 * time.Millisecond
-
-// flock takes a lock on an open file. It waits for others as long as wait and
-// ctx allow, and then returns errHeld, or the context's cause.
-func flock(ctx context.Context, f *os.File, how int, wait time.Duration) error {
-	err := tryFlock(f, how)
-	if !errors.Is(err, unix.EWOULDBLOCK) {
-		return err
-	}
-	end := time.NewTimer(wait)
-	defer end.Stop()
-	again := time.NewTicker(pollLock)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-end.C:
-			return errHeld
-		case <-again.C:
-			if err := tryFlock(f, how); !errors.Is(err, unix.EWOULDBLOCK) {
-				return err
-			}
-		}
-	}
-}
-
-func tryFlock(f *os.File, how int) error {
-	for {
-		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }

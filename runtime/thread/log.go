@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/flock"
 	"golang.org/x/sys/unix"
 )
 
@@ -158,10 +159,10 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 	}
 	// The lock is held for one write. It lets a writer tell the rest of a line that
 	// a crash left from a line that another process is writing.
-	if err := flock(ctx, l.f, unix.LOCK_EX, l.store.lockWait); err != nil {
+	if err := flock.File(ctx, l.f, unix.LOCK_EX, l.store.lockWait); err != nil {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
-	defer unlock(l.f)
+	defer flock.Unlock(l.f)
 	if err := l.settle(); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
 // Memory keeps sessions as long as itself, for tests and for agents that are not
@@ -128,12 +129,12 @@ func (s *memSession) take(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
-		return errHeld
+		return flock.ErrHeld
 	}
 }
 
 func lockError(id string, err error) error {
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, flock.ErrHeld) {
 		return &agent.SessionHeldError{PID: os.Getpid()}
 	}
 	return fmt.Errorf("locking the session %s: %w", id, err)

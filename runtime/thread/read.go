@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
 // Read implements agent.Store. Positions are offsets in the file. Memory stays
@@ -84,10 +85,10 @@ func (l *logFile) lastPrompt(start, end int64) (int64, error) {
 // extent is where the events end. What lies before never changes again, so it
 // is read without holding up those who append. The caller holds l.mu.
 func (l *logFile) extent(ctx context.Context) (end int64, err error) {
-	if err := flock(ctx, l.f, unix.LOCK_SH, l.store.lockWait); err != nil {
+	if err := flock.File(ctx, l.f, unix.LOCK_SH, l.store.lockWait); err != nil {
 		return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
 	}
-	defer unlock(l.f)
+	defer flock.Unlock(l.f)
 	st, err := l.f.Stat()
 	if err != nil {
 		return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
