@@ -27,7 +27,13 @@ type terminal struct {
 
 func onPTY(t *testing.T, c *exec.Cmd) *terminal {
 	t.Helper()
-	master, err := pty.Start(c)
+	return onPTYOf(t, c, 0, 0)
+}
+
+// onPTYOf is onPTY with a size.
+func onPTYOf(t *testing.T, c *exec.Cmd, cols, rows uint16) *terminal {
+	t.Helper()
+	master, err := pty.StartWithSize(c, &pty.Winsize{Cols: cols, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,8 +136,8 @@ func (t *Terminal) fail(err error) error {
 func (t *Terminal) why(err error) error {
 	var closed websocket.CloseError
 	switch {
-	case !errors.As(err, &closed):
-		return fmt.Errorf("%w: %w", ErrCut, err)
+	case !errors.As(err, &closed): // an io.EOF, too, is not that of the program
+		return fmt.Errorf("%w: %v", ErrCut, err)
 	case closed.Code == websocket.StatusGoingAway:
 		return ErrStopping
 	case closed.Code == websocket.StatusPolicyViolation && strings.HasPrefix(closed.Reason, "slow"):
@@ -216,7 +216,7 @@ func (t *Terminal) send(ctx context.Context, text string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("%w: %w", ErrCut, err)
+		return fmt.Errorf("%w: %v", ErrCut, err)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func TestTerminalReads(t *testing.T) {
 				c.do(f)
 			})
 			text, err := readAll(at)
-			if text != c.text || !errors.Is(err, c.err) {
+			if text != c.text || !errors.Is(err, c.err) || errors.Is(err, io.EOF) != (c.err == io.EOF) {
 				t.Errorf("%q, %v; want %q, %v", text, err, c.text, c.err)
 			}
 			end := at.Exit()
