@@ -42,8 +42,11 @@ var imports = map[string][]string{
 	"host/process": {},
 	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process"},
 
-	"runtime/conversation": {"runtime/thread"},
-	"runtime/thread":       {"acp", "acp/agent"},
+	"runtime/conversation":   {"runtime/thread"},
+	"runtime/gateway":        {"acp", "runtime/conversation", "runtime/session"},
+	"runtime/gateway/client": {"acp", "runtime/gateway", "runtime/session"},
+	"runtime/session":        {"acp"},
+	"runtime/thread":         {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
 	"internal/caplog":       {},
@@ -61,9 +64,10 @@ var imports = map[string][]string{
 
 	"cmd/chant-acp": {
 		"acp", "acp/agent", "command", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
-		"runtime/conversation", "runtime/thread",
-		"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
+		"runtime/conversation", "runtime/gateway", "runtime/gateway/client", "runtime/session", "runtime/thread",
+		"cmd/chant-acp/internal/attach", "cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
 	},
+	"cmd/chant-acp/internal/attach":  {"runtime/gateway/client", "runtime/session"},
 	"cmd/chant-acp/internal/console": {},
 	"cmd/chant-acp/internal/early":   {"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/serve"},
 	"cmd/chant-acp/internal/serve": {
@@ -83,6 +87,8 @@ var testImports = map[string][]string{
 	"host/local/httpask": {"host/local/httpask/client"},
 	"host/op/eval":       {"host/op/eval/engine"},
 	"host/project":       {"host/op/eval/engine"},
+
+	"cmd/chant-acp/internal/attach": {"runtime/gateway"},
 
 	"runtime/conversation": {"acp", "acp/agent"},
 }

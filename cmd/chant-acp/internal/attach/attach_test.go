@@ -164,7 +164,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			}
 			limited, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
-			at, err := client.New(gateway.Running{URL: url}).Attach(limited, "s1", 0, 0)
+			at, err := client.New(gateway.Running{URL: url}).Attach(context.Background(), "s1", 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
