@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -51,6 +53,7 @@ type Exit struct {
 // others may be called from anywhere, and need the reading one to go on.
 type Terminal struct {
 	conn *websocket.Conn
+	cut  func() // ends the connection without a word
 	exit Exit
 
 	sending sync.Mutex    // held by Ping while it sends: answers come in the order of the pings
@@ -73,16 +76,26 @@ func (c *Client) Attach(ctx context.Context, idOrName string, cols, rows int) (*
 	if cols != 0 || rows != 0 {
 		path += "?" + url.Values{"cols": {fmt.Sprint(cols)}, "rows": {fmt.Sprint(rows)}}.Encode()
 	}
-	conn, answer, err := websocket.Dial(ctx, c.at.URL+path, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: c.header()})
+	dialed := make(chan net.Conn, 1)
+	own := *c.http
+	own.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			dialed <- conn
+		}
+		return conn, err
+	}}
+	conn, answer, err := websocket.Dial(ctx, c.at.URL+path, &websocket.DialOptions{HTTPClient: &own, HTTPHeader: c.header()})
 	switch {
-	case err != nil && answer != nil && answer.StatusCode != 0:
+	case err != nil && answer != nil:
 		raw, _ := io.ReadAll(io.LimitReader(answer.Body, 1024)) // all that the library keeps
 		return nil, c.problemOf(answer.StatusCode, raw)
 	case err != nil:
 		return nil, c.unreachable(ctx, err)
 	}
 	conn.SetReadLimit(maxFrame)
-	return &Terminal{conn: conn, ended: make(chan struct{})}, nil
+	raw := <-dialed
+	return &Terminal{conn: conn, cut: func() { _ = raw.Close() }, ended: make(chan struct{})}, nil
 }
 
 // frame is one message from the gateway.
@@ -221,9 +234,11 @@ func (t *Terminal) send(ctx context.Context, text string) error {
 	return nil
 }
 
-// Close leaves the terminal, and ends a Read under way.
+// Close leaves the terminal, and ends a Read under way. It may be called more than
+// once.
 func (t *Terminal) Close() {
-	late := time.AfterFunc(closeTime, func() { _ = t.conn.CloseNow() })
+	// CloseNow would only wait for Close, which may take 10 s.
+	late := time.AfterFunc(closeTime, t.cut)
 	defer late.Stop()
 	_ = t.conn.Close(websocket.StatusNormalClosure, "") // whether the other side says goodbye does not matter
 }

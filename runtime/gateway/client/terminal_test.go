@@ -214,3 +214,15 @@ func TestTerminalWaits(t *testing.T) {
 	writing.Wait()
 	at.Close()
 }
+
+// TestTerminalCloses leaves a gateway that does not say goodbye.
+func TestTerminalCloses(t *testing.T) {
+	leave := make(chan struct{})
+	at := attached(t, 0, 0, func(f *far) { <-leave })
+	at.Close()
+	at.Close()
+	if _, err := at.Read(); !errors.Is(err, client.ErrCut) {
+		t.Errorf("reading then says %v", err)
+	}
+	close(leave)
+}
