@@ -88,6 +88,8 @@ func (a *actor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer a.mu.Unlock()
 		_, _ = io.WriteString(w, a.info)
 	case "/sessions":
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		fmt.Fprintf(w, `{"sessions":[%s]}`, a.info)
 	case "/sessions/s1/pty":
 		conn, err := websocket.Accept(w, r, nil)
@@ -104,6 +106,13 @@ func (a *actor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"type":"x#not-found","detail":"there is no session of that id or name\u001b]0;x\u0007"}`)
 	}
+}
+
+// is says what the session is from now on.
+func (a *actor) is(info string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.info = info
 }
 
 // read takes frames, and answers pings, until the client is gone.
@@ -266,9 +275,7 @@ func TestAttachEnds(t *testing.T) {
 		"dropped":          {func(a *actor) { _ = a.conn.Close(websocket.StatusPolicyViolation, "slow: took nothing for 5s") }, 1, "took nothing for too long"},
 		"cut, and runs on": {func(a *actor) { _ = a.conn.CloseNow() }, 1, "took nothing for too long"},
 		"cut": {func(a *actor) {
-			a.mu.Lock()
-			a.info = strings.Replace(shell, "running", "ended", 1)
-			a.mu.Unlock()
+			a.is(strings.Replace(shell, "running", "ended", 1))
 			_ = a.conn.CloseNow()
 		}, 1, "the connection to the gateway broke"},
 		"gateway stops": {func(a *actor) { _ = a.conn.Close(websocket.StatusGoingAway, "the gateway stops") }, 1, "the gateway stops"},
@@ -434,7 +441,7 @@ func TestAttachRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := act(t)
-			a.info = c.info
+			a.is(c.info)
 			out, err := program(t, "attach", "--workspace", a.dir, c.session).CombinedOutput()
 			if err == nil || !strings.Contains(string(out), c.says) || strings.ContainsAny(string(out), "\x1b\x07") {
 				t.Errorf("%v: %q", err, out)
