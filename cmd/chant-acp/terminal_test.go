@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"regexp"
@@ -21,7 +22,7 @@ type terminal struct {
 	done   chan struct{} // closed when nothing more is printed
 
 	mu    sync.Mutex
-	text  string
+	text  []byte
 	moved chan struct{} // closed and replaced when text has grown
 }
 
@@ -55,7 +56,7 @@ func (x *terminal) read() {
 	for {
 		n, err := x.master.Read(buf)
 		x.mu.Lock()
-		x.text += strings.ReplaceAll(string(buf[:n]), "\r\n", "\n")
+		x.text = append(x.text, bytes.ReplaceAll(buf[:n], []byte("\r\n"), []byte("\n"))...)
 		close(x.moved)
 		x.moved = make(chan struct{})
 		x.mu.Unlock()
@@ -68,23 +69,29 @@ func (x *terminal) read() {
 func (x *terminal) look() (string, <-chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.text, x.moved
+	return string(x.text), x.moved
 }
 
 // expect waits for text and returns the submatches.
 func (x *terminal) expect(pattern string) []string {
 	x.t.Helper()
+	return x.expectAfter(0, pattern)
+}
+
+// expectAfter is expect for what comes after the first n bytes.
+func (x *terminal) expectAfter(n int, pattern string) []string {
+	x.t.Helper()
 	re := regexp.MustCompile(pattern)
 	late := time.After(patience)
 	for {
 		text, moved := x.look()
-		if m := re.FindStringSubmatch(text); m != nil {
+		if m := re.FindStringSubmatch(text[n:]); m != nil {
 			return m
 		}
 		select {
 		case <-moved:
 		case <-x.done:
-			if text, _ := x.look(); !re.MatchString(text) {
+			if text, _ := x.look(); !re.MatchString(text[n:]) {
 				x.t.Fatalf("%s did not come; the terminal shows:\n%s", pattern, text)
 			}
 		case <-late:
