@@ -56,7 +56,7 @@ type Terminal struct {
 	cut  func() // ends the connection without a word
 	exit Exit
 
-	sending sync.Mutex    // held by Ping while it sends: answers come in the order of the pings
+	sending sync.Mutex    // held while a ping is sent: answers come in the order of the pings
 	mu      sync.Mutex    // never held while something waits
 	pings   []chan error  // those without an answer, in order
 	ended   chan struct{} // closed when nothing is read any more
@@ -167,10 +167,7 @@ func (t *Terminal) Exit() Exit { return t.exit }
 // connection. Bytes that are not UTF-8 arrive as U+FFFD.
 func (t *Terminal) Write(ctx context.Context, p []byte) error {
 	text := acp.AppendString([]byte(`{"kind":"input","data":`), string(p))
-	if err := t.send(ctx, string(append(text, '}'))); err != nil {
-		return err
-	}
-	return t.Ping(ctx)
+	return t.exchange(ctx, string(append(text, '}')), ping)
 }
 
 // Resize tells the size of this place.
@@ -180,28 +177,45 @@ func (t *Terminal) Resize(ctx context.Context, cols, rows int) error {
 
 // Ping returns when the gateway has taken everything that was sent before. The
 // errors are those of Write.
-func (t *Terminal) Ping(ctx context.Context) error {
+func (t *Terminal) Ping(ctx context.Context) error { return t.exchange(ctx, ping) }
+
+const ping = `{"kind":"ping"}`
+
+// exchange sends frames, of which the last is a ping, and waits for its answer.
+func (t *Terminal) exchange(ctx context.Context, frames ...string) error {
 	answer := make(chan error, 2) // what was refused, and the pong
-	if err := t.ping(ctx, answer); err != nil {
-		return err
+	err := t.sendAsking(ctx, answer, frames)
+	if err == nil {
+		select {
+		case err := <-answer:
+			return err
+		case <-t.ended:
+			err = ErrCut
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
 	}
 	select {
-	case err := <-answer:
+	case said := <-answer: // it came before the end
+		return said
+	default:
 		return err
-	case <-t.ended:
-		return ErrCut
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
-func (t *Terminal) ping(ctx context.Context, answer chan error) error {
+// sendAsking sends frames. Their answer may come before the last one is sent.
+func (t *Terminal) sendAsking(ctx context.Context, answer chan error, frames []string) error {
 	t.sending.Lock()
 	defer t.sending.Unlock()
 	t.mu.Lock()
 	t.pings = append(t.pings, answer)
 	t.mu.Unlock()
-	return t.send(ctx, `{"kind":"ping"}`)
+	for _, text := range frames {
+		if err := t.send(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refused tells the oldest ping that what was sent before it was not taken: the

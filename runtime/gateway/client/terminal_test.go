@@ -226,3 +226,28 @@ func TestTerminalCloses(t *testing.T) {
 	}
 	close(leave)
 }
+
+// TestTerminalRefusalAtTheEnd refuses input before the ping behind it can have
+// come, and then ends. That it was refused must not get lost.
+func TestTerminalRefusalAtTheEnd(t *testing.T) {
+	for range 50 {
+		at := attached(t, 0, 0, func(f *far) {
+			f.next()
+			f.send(`{"kind":"error","detail":"refused"}`)
+			f.send(`{"kind":"exit","exitCode":0}`)
+			f.next()
+		})
+		ctx, cancel := context.WithCancel(bounded(t))
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			_, _ = readAll(at)
+			cancel()
+		})
+		var refused *client.InputError
+		if err := at.Write(ctx, []byte("x")); !errors.As(err, &refused) {
+			t.Fatalf("it says %v", err)
+		}
+		reading.Wait()
+		at.Close()
+	}
+}
