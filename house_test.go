@@ -42,19 +42,23 @@ var imports = map[string][]string{
 	"host/process": {},
 	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process"},
 
+	"runtime/config":         {},
 	"runtime/conversation":   {"runtime/thread"},
-	"runtime/gateway":        {"acp", "runtime/conversation", "runtime/session"},
+	"runtime/heartbeat":      {},
+	"runtime/gateway":        {"runtime/conversation", "runtime/session", "acp"},
 	"runtime/gateway/client": {"acp", "runtime/gateway", "runtime/session"},
-	"runtime/session":        {"acp"},
+	"runtime/session":        {"acp", "host/process"},
 	"runtime/thread":         {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
+	"internal/atomicfile":   {},
 	"internal/caplog":       {},
 	"internal/durable":      {},
 	"internal/envmask":      {},
 	"internal/fileuri":      {},
 	"internal/flock":        {},
 	"internal/gitignore":    {},
+	"internal/near":         {},
 	"internal/selfcopy":     {},
 	"internal/stateroot":    {},
 	"internal/strictyaml":   {},
@@ -64,14 +68,14 @@ var imports = map[string][]string{
 
 	"cmd/chant-acp": {
 		"acp", "acp/agent", "command", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
-		"runtime/conversation", "runtime/gateway", "runtime/gateway/client", "runtime/session", "runtime/thread",
+		"runtime/config", "runtime/conversation", "runtime/gateway", "runtime/gateway/client", "runtime/heartbeat", "runtime/session", "runtime/thread",
 		"cmd/chant-acp/internal/attach", "cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
 	},
 	"cmd/chant-acp/internal/attach":  {"runtime/gateway/client", "runtime/session"},
 	"cmd/chant-acp/internal/console": {},
 	"cmd/chant-acp/internal/early":   {"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/serve"},
 	"cmd/chant-acp/internal/serve": {
-		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/conversation", "runtime/thread",
+		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/config", "runtime/conversation", "runtime/thread",
 		"cmd/chant-acp/internal/console",
 	},
 	"cmd/chant-acp/internal/setup": {},
@@ -91,6 +95,7 @@ var testImports = map[string][]string{
 	"cmd/chant-acp/internal/attach": {"runtime/gateway"},
 
 	"runtime/conversation": {"acp", "acp/agent"},
+	"runtime/gateway":      {"acp/agent", "host", "host/project"},
 }
 
 // source is one package of the module, as its files say.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // check says why a value is not one that the parameter takes, or "". Where a
@@ -166,7 +168,7 @@ func (b *binder) unknownFlag(name, word string) string {
 			known = append(known, p.flag)
 		}
 	}
-	switch meant := nearest(name, known); {
+	switch meant := near.Word(name, known); {
 	case meant != "":
 		return fmt.Sprintf("there is no flag %s; did you mean %s?", show(name), meant)
 	case !b.spec.rest.none():

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // Bounds of the manifest's durations.
@@ -92,7 +94,7 @@ func isPlainWord(s string) bool {
 			return false
 		}
 	}
-	return s != "" && len(s) <= maxNear
+	return s != "" && len(s) <= near.Max
 }
 
 func (d *decoder) commands(n *yaml.Node, m *Manifest) {
@@ -122,8 +124,8 @@ func (d *decoder) commandName(n *yaml.Node, words []string) bool {
 	case len(words) == 0:
 		d.bad(n, "a command needs a name")
 		return false
-	case len(strings.Join(words, " ")) > maxNear:
-		d.bad(n, "a command's name has at most %d characters; shorten it", maxNear)
+	case len(strings.Join(words, " ")) > near.Max:
+		d.bad(n, "a command's name has at most %d characters; shorten it", near.Max)
 		return false
 	case reserved(words[0]):
 		d.bad(n, "%q is a built-in command, so no other command's name can begin with it; choose another first word", words[0])

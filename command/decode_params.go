@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // How the parameter or flag is called that names the environment, and the
@@ -62,7 +64,7 @@ func (d *decoder) resolve(n *yaml.Node, s *spec, name string) *param {
 	for i, p := range s.params {
 		names[i] = p.name
 	}
-	if meant := nearest(name, names); meant != "" {
+	if meant := near.Word(name, names); meant != "" {
 		d.bad(n, "{%s} is no parameter of %s; did you mean {%s}? For the text itself write {{%s}}", name, s.name, meant, name)
 	} else {
 		d.bad(n, "{%s} is no parameter of %s; declare it under params, or write {{%s}} for the text itself", name, s.name, name)

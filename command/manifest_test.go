@@ -83,12 +83,15 @@ func TestManifestKeys(t *testing.T) {
 }
 
 // Each manifest is wrong at the mark, and the message holds the text.
-func TestManifestErrors(t *testing.T) {
+// badManifest is a manifest with a mistake at §, which is no part of it.
+type badManifest struct{ name, text, says string }
+
+func badManifests() []badManifest {
 	command := func(keys string) string { return header + "  c: {summary: s, " + keys + "}\n" }
 	params := func(list string) string {
 		return header + "  c:\n    summary: s\n    exec: [x, '{a}']\n    params:\n      " + strings.ReplaceAll(list, "\n", "\n      ") + "\n"
 	}
-	tests := []struct{ name, text, says string }{
+	return []badManifest{
 		{"empty", "§", "empty"},
 		{"only a comment and no newline", "§# nothing", "empty"},
 		{"no value at the end", "version: 1\ncommands:§", "must be a mapping"},
@@ -215,7 +218,10 @@ func TestManifestErrors(t *testing.T) {
 		{"dash", params("a: {position: 1, dash: §maybe}"), "true or false"},
 		{"params is a list", header + "  c: {summary: s, exec: [x], params: §[a]}\n", "must be a mapping"},
 	}
-	for _, tt := range tests {
+}
+
+func TestManifestErrors(t *testing.T) {
+	for _, tt := range badManifests() {
 		t.Run(tt.name, func(t *testing.T) {
 			before, after, _ := strings.Cut(tt.text, "§")
 			line, column := strictyaml.Position([]byte(before), len(before))

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // maxEntries bounds how much of a folder is looked through for a name.
@@ -84,7 +86,7 @@ func isNearManifest(name string) bool {
 	meant := strings.TrimSuffix(ManifestName, filepath.Ext(ManifestName))
 	switch ext {
 	case ".yaml", ".yml":
-		return stem == "chant" || distance(stem, meant, 1) <= 1
+		return stem == "chant" || near.Distance(stem, meant, 1) <= 1
 	case ".json":
 		return stem == meant
 	}

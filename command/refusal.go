@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // A Refusal says why a line is not a command of the allow-list, and what would
@@ -74,7 +76,7 @@ type candidate struct {
 func (r *Registry) loadNames() []candidate {
 	var list []candidate
 	for _, e := range r.all() {
-		list = append(list, candidate{e, letters(e.name), letters(e.words[0])})
+		list = append(list, candidate{e, near.Letters(e.name), near.Letters(e.words[0])})
 	}
 	return list
 }
@@ -130,7 +132,7 @@ func unknownSub(first string, words []string, subs []*entry) *Refusal {
 		for _, e := range subs {
 			names = append(names, e.words[1])
 		}
-		if meant := nearest(words[1], names); meant != "" {
+		if meant := near.Word(words[1], names); meant != "" {
 			refusal.group = false
 			subs = slices.DeleteFunc(subs, func(e *entry) bool { return e.words[1] != meant })
 		}
@@ -154,9 +156,9 @@ func hasUnicodeSpace(words []string) bool {
 
 // nearest lists the commands whose names come closest to the words.
 func (r *Registry) nearest(words []string) []Suggestion {
-	first := strings.ToLower(words[0][:min(len(words[0]), maxNear+4)])
-	limit := editLimit(first)
-	typed := letters(first)
+	first := strings.ToLower(words[0][:min(len(words[0]), near.Max+4)])
+	limit := near.Limit(first)
+	typed := near.Letters(first)
 	type hit struct {
 		entry    *entry
 		distance int
@@ -164,8 +166,8 @@ func (r *Registry) nearest(words []string) []Suggestion {
 	var hits []hit
 	for _, c := range r.names() {
 		d := limit + 1
-		if mayBeNear(typed, c.first, limit) {
-			d = distance(first, c.entry.words[0], limit)
+		if near.MayBe(typed, c.first, limit) {
+			d = near.Distance(first, c.entry.words[0], limit)
 		}
 		if len(first) > 1 && (strings.HasPrefix(c.entry.words[0], first) || slices.Contains(c.entry.words, first)) {
 			d = 0

@@ -1,6 +1,10 @@
 package command
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/near"
+)
 
 // A template is one element of exec: literal text and parameters. An element
 // yields one element of the argv, or, where it is a parameter as a whole, as
@@ -91,7 +95,7 @@ func isName(s string) bool {
 			return false
 		}
 	}
-	return s != "" && len(s) <= maxNear
+	return s != "" && len(s) <= near.Max
 }
 
 // An asPiece is one argv element that a value becomes: the literals around the

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // longName maps chant's short flags to their long names.
@@ -162,7 +164,7 @@ func (v *verb) unknownFlag(written string) string {
 	for _, f := range v.flags {
 		known = append(known, "--"+f.name)
 	}
-	meant := nearest(written, known)
+	meant := near.Word(written, known)
 	switch {
 	case written == "-w" || written == "--watch":
 		return "watching never ends, and a command here has to; leave " + written + " out and run it again when something changed"

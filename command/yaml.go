@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // A decoder reads a manifest from YAML nodes, which know their line and column,
@@ -93,7 +95,7 @@ func (d *decoder) fields(n *yaml.Node, what string, known []string) []field {
 }
 
 func (d *decoder) unknownKey(k *yaml.Node, name, what string, known []string) {
-	if meant := nearest(name, known); meant != "" {
+	if meant := near.Word(name, known); meant != "" {
 		d.bad(k, "%s has no key %q; did you mean %q?", what, name, meant)
 		return
 	}

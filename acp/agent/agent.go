@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -70,9 +71,18 @@ type Options struct {
 	// through the client while the turn is open, "durable" through the client with
 	// an answer that comes with a later prompt.
 	Gates string
+	// Notice is told to each client once, at its first prompt: what the agent does
+	// otherwise than its user asked for.
+	Notice Notice
 	// Refusal overrides the stop reason of a refused prompt: "refusal" or
 	// "end_turn"; "auto" or "" by what is known of the client.
 	Refusal string
+}
+
+// Notice is something that a client has to be told. The zero value is none.
+type Notice struct {
+	Text   string // sentences
+	Detail string // shown as it is, below them; may be empty
 }
 
 // Agent serves any number of connections. Make one with New.
@@ -130,6 +140,8 @@ type conn struct {
 	idle   idle
 	// instance begins the ids of this connection's turns.
 	instance string
+
+	noticed atomic.Bool // the client was told Options.Notice
 
 	// Of the reading goroutine alone.
 	initialized bool

@@ -224,8 +224,8 @@ func (t *turn) parseOptions() command.ParseOptions {
 }
 
 // greet sends what a client should know before the turn and may have missed:
-// the slash commands at the first prompt and after a change, and what is wrong
-// with the manifest.
+// the slash commands at the first prompt and after a change, the notice, and
+// what is wrong with the manifest.
 func (t *turn) greet(allow host.AllowList) {
 	s := t.session
 	s.mu.Lock()
@@ -244,12 +244,27 @@ func (t *turn) greet(allow host.AllowList) {
 	if changed {
 		s.notify(t.tail, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
 	}
+	noticed := t.notice()
 	if tell {
 		t.close("The project's commands are not available, because its manifest can't be used. The built-in commands still work.\n\n" + fenced(problem) + "\n\n")
 	}
-	if news || changed || tell {
+	if news || changed || noticed || tell {
 		t.flush()
 	}
+}
+
+// notice tells the client the agent's notice, if it was not told yet.
+func (t *turn) notice() bool {
+	n := t.conn.agent.o.Notice
+	if n.Text == "" || !t.conn.noticed.CompareAndSwap(false, true) {
+		return false
+	}
+	text := n.Text + "\n\n"
+	if n.Detail != "" {
+		text += fenced(n.Detail) + "\n\n"
+	}
+	t.close(text)
+	return true
 }
 
 // flush sends what was collected for the response already now. It does not

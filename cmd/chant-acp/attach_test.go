@@ -301,9 +301,7 @@ func TestAttachSignals(t *testing.T) {
 			x, was := a.attachOn()
 			a.send(`{"kind":"data","data":"ready"}`)
 			x.expect("ready")
-			if err := x.cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			x.signal(sig)
 			a.gone()
 			if text := x.exit(console.Cancelled); !strings.Contains(text, "shell runs on") {
 				t.Errorf("it does not say that the session runs on: %q", text)
@@ -319,18 +317,14 @@ func TestAttachSuspended(t *testing.T) {
 	x, was := a.attachOn()
 	a.send(`{"kind":"data","data":"\u001b[?2004hready"}`)
 	x.expect("ready")
-	if err := x.cmd.Process.Signal(syscall.SIGTSTP); err != nil {
-		t.Fatal(err)
-	}
+	x.signal(syscall.SIGTSTP)
 	await(t, "it did not stop", func() bool {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", x.cmd.Process.Pid))
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", x.pid()))
 		_, state, _ := strings.Cut(string(raw), ") ")
 		return err == nil && strings.HasPrefix(state, "T")
 	})
 	x.restored(was)
-	if err := x.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	x.signal(syscall.SIGCONT)
 	x.expect(`ready\x1b\[\?2004l\x1b\[0m\x1b>\x1b\[\?2004h`)
 	await(t, "it is not in raw mode again", func() bool { return termios(t, x.master).Lflag&unix.ICANON == 0 })
 	x.typed("on\x1dd")

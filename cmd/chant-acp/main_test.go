@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(raceOptions) == "" {
 		_ = os.Setenv(raceOptions, "atexit_sleep_ms=0") // else each process stays a second longer under -race
 	}
+	if filepath.Base(os.Args[0]) != "chant-acp" { // what the person who runs the tests has configured is not theirs
+		_ = os.Setenv("CHANT_ACP_CONFIG", filepath.Join(os.TempDir(), "chant-acp-none", "config.json"))
+	}
 	testscript.Main(m, map[string]func(){"chant-acp": main})
 }
 
@@ -51,9 +54,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", home)
 			e.Setenv("CHANT", chant)
 			e.Setenv(raceOptions, os.Getenv(raceOptions))
+			e.Values[processesKey{}] = scriptProcesses{}
 			return os.Mkdir(home, 0o700)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines, "speak": speak, "logs": logs},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines, "speak": speak, "logs": logs,
+			"begin": begin, "prints": prints, "end": end, "start": startSession},
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,17 +18,29 @@ import (
 // printing says for each command how to make it print. What serve writes is a
 // protocol: there a client that is gone is an end like others.
 var printing = map[string][][]string{
-	"chant-acp":                 {{"--help"}, {"-h"}},
-	"chant-acp serve":           {{"--help"}},
-	"chant-acp prompt":          {{"--cwd", "DIR", "hello"}, {"--json", "--cwd", "DIR", "hello"}, {"--cwd", "DIR", "help"}},
-	"chant-acp check":           {{"DIR"}},
-	"chant-acp ops":             {{"DIR"}, {"../../testdata/project"}, {"--json", "../../testdata/project"}},
-	"chant-acp version":         {nil},
-	"chant-acp setup":           {{"zed"}, {"jetbrains"}},
-	"chant-acp sessions":        {nil},
-	"chant-acp sessions list":   {nil, {"--json"}},
-	"chant-acp sessions show":   {{"ID"}, {"--json", "ID"}},
-	"chant-acp sessions export": {{"ID"}, {"--output", "/dev/full", "ID"}},
+	"chant-acp":                   {{"--help"}, {"-h"}},
+	"chant-acp serve":             {{"--help"}},
+	"chant-acp heartbeat":         {nil},
+	"chant-acp heartbeat status":  {{"--workspace", "DIR"}},
+	"chant-acp heartbeat trust":   {{"--workspace", "DIR", "--yes"}},
+	"chant-acp heartbeat untrust": {{"--workspace", "DIR"}},
+	"chant-acp prompt":            {{"--cwd", "DIR", "hello"}, {"--json", "--cwd", "DIR", "hello"}, {"--cwd", "DIR", "help"}},
+	"chant-acp check":             {{"DIR"}},
+	"chant-acp ops":               {{"DIR"}, {"../../testdata/project"}, {"--json", "../../testdata/project"}},
+	"chant-acp version":           {nil},
+	"chant-acp setup":             {{"zed"}, {"jetbrains"}},
+	"chant-acp sessions":          {nil},
+	"chant-acp sessions list":     {nil, {"--json"}},
+	"chant-acp sessions show":     {{"ID"}, {"--json", "ID"}},
+	"chant-acp sessions export":   {{"ID"}, {"--output", "/dev/full", "ID"}},
+	"chant-acp config":            {nil},
+	"chant-acp config path":       {nil},
+	"chant-acp config list":       {nil, {"--json"}},
+	"chant-acp config get":        {{"log.max"}, {"--profile", "p", "agent"}},
+	"chant-acp config set":        {{"--help"}},
+	"chant-acp config unset":      {{"--help"}},
+	"chant-acp config edit":       {{"--help"}, nil},
+	"chant-acp schema":            {{"config"}, {"manifest"}},
 	// These two remove what they name, and so come last.
 	"chant-acp sessions prune":  {{"--older-than", "1ns", "--dry-run"}, {"--older-than", "1ns"}},
 	"chant-acp sessions delete": {{"ID"}},
@@ -53,6 +66,10 @@ func commandPaths(c *cobra.Command) []string {
 func keptSession(t *testing.T) (s *served, dir, mark string) {
 	t.Helper()
 	dir, mark = fixture(t)
+	text := "```chant\nevery: 1h\nhello\n```\n"
+	if err := os.WriteFile(filepath.Join(dir, "HEARTBEAT.md"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s = serveIn(t, dir)
 	s.turn("hello")
 	s.in.Close()
@@ -90,9 +107,13 @@ func TestLostOutput(t *testing.T) {
 	for why, out := range unwritable(t) {
 		t.Run(why, func(t *testing.T) {
 			s, dir, _ := keptSession(t)
+			t.Setenv("EDITOR", "true")
+			t.Setenv("VISUAL", "")
+			s.configure(`{"log": {"max": 5}, "profiles": {"p": {"agent": {}}}}`)
 			for _, path := range paths {
 				if strings.HasSuffix(path, "delete") { // prune has removed it
 					s, dir, _ = keptSession(t)
+					s.configure(`{}`)
 				}
 				for _, args := range printing[path] {
 					args = append(strings.Fields(path)[1:], args...)

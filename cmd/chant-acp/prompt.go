@@ -65,6 +65,12 @@ func prompt(std console.Streams, f *promptFlags, args []string) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
+	if err := f.Configure(); err != nil {
+		return err
+	}
+	if f.Gates == "durable" && !f.Has("gates") { // which is for clients that ask later
+		f.Gates = "reply"
+	}
 	if f.Gates == "durable" {
 		return errors.New("prompt is over with its turn, and can't be asked later: --gates takes reply or ask here")
 	}
@@ -81,7 +87,7 @@ func prompt(std console.Streams, f *promptFlags, args []string) error {
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.Agent(log, nil).ServeAs(ctx, there, serve.Origin()) }) // its end is ours
+	serving.Go(func() { _ = f.Agent(log, nil).ServeAs(ctx, there, serve.Origin(os.Getenv)) }) // its end is ours
 	defer serving.Wait()
 	defer leave()
 

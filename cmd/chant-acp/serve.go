@@ -20,7 +20,9 @@ SIGTERM, SIGHUP or SIGINT. What still runs is ended first. On a terminal it only
 says how to use it.
 
 Sessions are kept, so that a client can open them again later: see
-"chant-acp sessions". With --no-store they end with the process.`,
+"chant-acp sessions". With --no-store they end with the process.
+
+What flags do not say, the configuration does: see "chant-acp config".`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return serve.Run(std, &f) },
 	}

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,17 +18,25 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminal is a process on a terminal of its own.
+// terminal is a process on a terminal. The leader of its session is a shell, as
+// where people type, and stays when the process is gone: the kernel drops what was
+// printed just before the end of a leader.
 type terminal struct {
 	t      *testing.T
-	cmd    *exec.Cmd
+	leader *os.Process
 	master *os.File
 	done   chan struct{} // closed when nothing more is printed
+	code   int           // the exit code; -1 where none was seen
 
 	mu    sync.Mutex
 	text  []byte
 	moved chan struct{} // closed and replaced when text has grown
 }
+
+const leader = `trap : INT; "$@"; printf '\001%d\001' $?; exec sleep 999`
+
+// ending is what the leader prints of the exit code.
+var ending = regexp.MustCompile("\x01(\\d+)\x01$")
 
 func onPTY(t *testing.T, c *exec.Cmd) *terminal {
 	t.Helper()
@@ -34,22 +46,24 @@ func onPTY(t *testing.T, c *exec.Cmd) *terminal {
 // onPTYOf is onPTY with a size.
 func onPTYOf(t *testing.T, c *exec.Cmd, cols, rows uint16) *terminal {
 	t.Helper()
-	master, err := pty.StartWithSize(c, &pty.Winsize{Cols: cols, Rows: rows})
+	sh := exec.Command("/bin/sh", append([]string{"-c", leader, "sh"}, c.Args...)...)
+	sh.Args[4], sh.Env, sh.Dir = c.Path, c.Env, c.Dir
+	master, err := pty.StartWithSize(sh, &pty.Winsize{Cols: cols, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, cmd: c, master: master, done: make(chan struct{}), moved: make(chan struct{})}
-	go x.read() // ends with the process, which the clean-up ends
+	x := &terminal{t: t, leader: sh.Process, master: master, done: make(chan struct{}), code: -1, moved: make(chan struct{})}
+	go x.read() // ends with the leader, at the latest
 	t.Cleanup(func() {
-		_ = c.Process.Kill() // most often it is gone by now
-		_ = c.Wait()
+		_ = sh.Process.Kill() // which hangs up
+		_ = sh.Wait()
 		<-x.done
 		master.Close()
 	})
 	return x
 }
 
-// read collects until every process has closed the terminal.
+// read collects until the process has ended.
 func (x *terminal) read() {
 	defer close(x.done)
 	buf := make([]byte, 4096)
@@ -57,10 +71,15 @@ func (x *terminal) read() {
 		n, err := x.master.Read(buf)
 		x.mu.Lock()
 		x.text = append(x.text, bytes.ReplaceAll(buf[:n], []byte("\r\n"), []byte("\n"))...)
+		if m := ending.FindSubmatch(x.text[max(0, len(x.text)-len("\x01255\x01")):]); m != nil {
+			x.text = bytes.TrimSuffix(x.text, m[0])
+			x.code, _ = strconv.Atoi(string(m[1])) // digits
+			err = io.EOF
+		}
 		close(x.moved)
 		x.moved = make(chan struct{})
 		x.mu.Unlock()
-		if err != nil { // EIO at the end
+		if err != nil {
 			return
 		}
 	}
@@ -107,6 +126,27 @@ func (x *terminal) typed(s string) {
 	}
 }
 
+// pid is the process's id.
+func (x *terminal) pid() int {
+	x.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", x.leader.Pid))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		x.t.Fatalf("the leader has not one child, but %q", raw)
+	}
+	return pid
+}
+
+func (x *terminal) signal(sig syscall.Signal) {
+	x.t.Helper()
+	if err := syscall.Kill(x.pid(), sig); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
 // exit waits for the end and wants its code.
 func (x *terminal) exit(code int) string {
 	x.t.Helper()
@@ -116,9 +156,8 @@ func (x *terminal) exit(code int) string {
 		text, _ := x.look()
 		x.t.Fatalf("it is still there; the terminal shows:\n%s", text)
 	}
-	_ = x.cmd.Wait() // how it ended is looked at
 	text, _ := x.look()
-	if got := x.cmd.ProcessState.ExitCode(); got != code {
+	if got := x.code; got != code {
 		x.t.Errorf("the exit code is %d, want %d; the terminal shows:\n%s", got, code, text)
 	}
 	return text

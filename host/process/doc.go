@@ -2,7 +2,8 @@
 //
 // Every program starts as the leader of a session of its own, which makes it the leader of a process group and takes the
 // controlling terminal away from it; its standard input is the null device, and its standard output and error are one
-// pipe, so that their order is kept, unless [Spec.Errors] asks for two. With [Spec.TTY] all three are a terminal of its own.
+// pipe, so that their order is kept. With [Spec.TTY] all three are a terminal of its own; [Spec.Input] makes that one to type on, or the standard input a pipe, and
+// [Spec.Errors] parts standard error from standard output.
 //
 // A program is over when its whole group is. What is left of the group when the leader ends by itself, and everything when
 // [Process.Stop] is called, gets SIGTERM, a grace, and SIGKILL. After a stop, members that left the group are found by

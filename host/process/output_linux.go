@@ -16,47 +16,65 @@ import (
 const (
 	// pipeSize is asked for every output pipe: with the default of 64 KiB a fast printer and its reader wake each other for every piece.
 	pipeSize = 1 << 20
-	// readSize is the largest piece given to Spec.Output.
-	readSize = 256 << 10
+	// readSize is the largest piece given to Spec.Output. A terminal's master gives no more than the kernel's buffer of 4 KiB at a time.
+	readSize, ttyReadSize = 256 << 10, 4 << 10
 	// hangUp is how long the rest of a terminal's output is waited for: the kernel passes it on from a work queue of its own.
 	hangUp = 200 * time.Millisecond
 )
 
-var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
+var (
+	buffers    = sync.Pool{New: func() any { return new([readSize]byte) }}
+	ttyBuffers = sync.Pool{New: func() any { return new([ttyReadSize]byte) }}
+)
 
 // output reads what a program prints and passes it on, from one goroutine.
 type output struct {
 	file    *os.File // non-blocking: the read end of the pipe, or the terminal's master
 	tty     bool
 	deliver func([]byte)
-	broken  chan struct{} // closed when deliver panicked
-	done    chan struct{} // closed when the file is closed and nothing more will be delivered
+	end     func()          // called when nothing more will be delivered
+	broken  chan<- struct{} // gets an item when deliver or end panicked; it has room for it
+	done    chan struct{}   // closed when the file is closed and nothing more will be delivered
 	held    bool
 	err     error
 }
 
-func newOutput(file *os.File, tty bool, deliver func([]byte)) *output {
+func newOutput(file *os.File, tty bool, broken chan<- struct{}, deliver func([]byte), end func()) *output {
 	if deliver == nil {
 		deliver = func([]byte) {}
 	}
-	return &output{file: file, tty: tty, deliver: deliver, broken: make(chan struct{}), done: make(chan struct{})}
+	if end == nil {
+		end = func() {}
+	}
+	return &output{file: file, tty: tty, deliver: deliver, end: end, broken: broken, done: make(chan struct{})}
 }
 
 // run reads until the end of the output or until finish.
 func (o *output) run() {
 	defer close(o.done)
+	defer o.guarded(func() { o.end() })
 	defer o.file.Close()
+	if o.tty {
+		buf := ttyBuffers.Get().(*[ttyReadSize]byte)
+		defer ttyBuffers.Put(buf)
+		o.read(buf[:])
+		return
+	}
 	buf := buffers.Get().(*[readSize]byte)
 	defer buffers.Put(buf)
+	o.read(buf[:])
+}
+
+func (o *output) read(buf []byte) {
 	for {
-		n, err := o.file.Read(buf[:])
+		n, err := o.file.Read(buf)
 		if n > 0 {
 			o.give(buf[:n])
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			o.drain(buf[:])
+			o.drain(buf)
 			return
 		case o.ended(err):
 			return
@@ -120,18 +138,24 @@ func (o *output) ended(err error) bool {
 	return errors.Is(err, io.EOF) || o.tty && errors.Is(err, unix.EIO)
 }
 
-// give passes p on. A panic, or a Goexit, of the receiver ends the program but not the reading, so that nothing is leaked.
-func (o *output) give(p []byte) {
+// give passes p on.
+func (o *output) give(p []byte) { o.guarded(func() { o.deliver(p) }) }
+
+// guarded calls the receiver. Its panic, or Goexit, ends the program but not the reading, so that nothing is leaked.
+func (o *output) guarded(call func()) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
-		o.deliver = func([]byte) {}
+		o.deliver, o.end = func([]byte) {}, func() {}
 		o.fail(fmt.Errorf("the receiver of the program's output panicked: %v\n%s", recover(), debug.Stack()))
-		close(o.broken)
+		select {
+		case o.broken <- struct{}{}:
+		default: // for the second time
+		}
 	}()
-	o.deliver(p)
+	call()
 	returned = true
 }
 

@@ -18,7 +18,7 @@ const (
 	TimedOut
 	// Leaving: the calling process is about to end.
 	Leaving
-	// Aborted: [Spec.Output] panicked; [Exit.Err] says how.
+	// Aborted: [Spec.Output] or [Spec.Errors] panicked; [Exit.Err] says how.
 	Aborted
 )
 
@@ -62,6 +62,8 @@ type Spec struct {
 	TTY bool
 	// Cols and Rows are the size of that terminal in cells; zero means 80 and 24.
 	Cols, Rows uint16
+	// Input gives the program a standard input that is written to by [Process.Input]: a pipe, or the terminal.
+	Input bool
 	// Timeout stops the program with cause TimedOut; zero means never. The time that [Output] blocks counts.
 	Timeout time.Duration
 	// Grace is the time between SIGTERM and SIGKILL; zero means [DefaultGrace]. Only a grace that is given
@@ -70,8 +72,9 @@ type Spec struct {
 	// Output receives what the program prints, in order, from one goroutine that ends before Wait returns. p is valid until
 	// Output returns. It may block, which slows the program down and delays Wait, but no signal. Nil discards.
 	Output func(p []byte)
-	// Errors, where it is given, receives what the program prints to standard error, which then has a pipe of its own, and Output the rest. It is
-	// called as Output is, from a goroutine of its own, at the same time as Output: the order between the two is lost. It does not go with TTY, and such a program is never handed to the guard.
+	// OutputEnd is called after the last Output, from its goroutine: at the program's end, or before it when the program has closed its output. Nil does nothing.
+	OutputEnd func()
+	// Errors receives, as Output does and from a goroutine of its own, what the program prints on standard error. Nil leaves that to Output, and so does a terminal.
 	Errors func(p []byte)
 }
 
@@ -104,7 +107,9 @@ type Process struct {
 	serial  uint64 // n of the token <prefix>.<n>
 	started time.Time
 	out     *output
-	errs    *output // nil without Spec.Errors
+	errs    *output       // nil: standard error is part of out
+	in      *Input        // nil: there is none
+	broken  chan struct{} // an item when a receiver of output panicked
 	orders  chan Cause
 	settled chan struct{} // closed when no signal will be sent any more
 	done    chan struct{} // closed when exit is final

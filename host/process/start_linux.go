@@ -29,35 +29,41 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
 	}
-	p := &Process{spec: spec, serial: serial, orders: make(chan Cause), settled: make(chan struct{}), done: make(chan struct{})}
-	ours, stdio, err := openOutput(spec)
+	p := &Process{
+		spec: spec, serial: serial, orders: make(chan Cause), settled: make(chan struct{}), done: make(chan struct{}),
+		broken: make(chan struct{}, 2), // one for each output
+	}
+	std, err := openStandard(spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
 	}
 	p.started = time.Now()
 	err = keep.signs.marking(serial, func() (err error) {
-		p.os, err = os.StartProcess(spec.Path, argv(spec), attributes(spec, stdio, p.token()))
+		p.os, err = os.StartProcess(spec.Path, argv(spec), attributes(spec, std.program, p.token()))
 		return err
 	})
-	closeAll(stdio)
+	closeAll(std.program)
 	if err != nil {
-		closeAll(ours)
+		std.close()
 		return nil, explain(spec, err)
 	}
 	leader, _ := readStat(p.PID()) // not reaped yet, so it is there
 	if err := keep.tell(p.PID(), serial, leader.start); err != nil {
-		closeAll(ours)
+		std.close()
 		_ = unix.Kill(-p.PID(), unix.SIGKILL)
 		_, _ = p.os.Wait()
 		return nil, fmt.Errorf("%s was ended at once, because nothing would end it after a crash: %w", spec.Path, err)
 	}
-	p.out = newOutput(ours[0], spec.TTY, spec.Output)
-	ended := make(chan struct{})
-	go p.out.run()
-	if len(ours) > 1 {
-		p.errs = newOutput(ours[1], false, spec.Errors)
+	p.out = newOutput(std.out, spec.TTY, p.broken, spec.Output, spec.OutputEnd)
+	if std.errs != nil {
+		p.errs = newOutput(std.errs, false, p.broken, spec.Errors, nil)
 		go p.errs.run()
 	}
+	if std.in != nil {
+		p.in = &Input{file: std.in, tty: spec.TTY}
+	}
+	ended := make(chan struct{})
+	go p.out.run()
 	go awaitEnd(p.PID(), ended)
 	go p.supervise(leader.start, ended)
 	return p, nil
@@ -75,51 +81,85 @@ func awaitEnd(pid int, ended chan<- struct{}) {
 	})
 }
 
-// openOutput returns our ends of the program's output, one or two, and its standard descriptors.
-func openOutput(spec Spec) (ours, stdio []*os.File, err error) {
-	markCloseOnExec()
-	if spec.TTY {
-		master, stdio, err := openTerminal(spec)
-		return []*os.File{master}, stdio, err
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	read, write, err := openPipe()
-	if err != nil {
-		null.Close()
-		return nil, nil, err
-	}
-	if spec.Errors == nil {
-		return []*os.File{read}, []*os.File{null, write, write}, nil
-	}
-	readErrs, writeErrs, err := openPipe()
-	if err != nil {
-		closeAll([]*os.File{null, read, write})
-		return nil, nil, err
-	}
-	return []*os.File{read, readErrs}, []*os.File{null, write, writeErrs}, nil
+// standard are the two sides of a program's standard descriptors. Ours are non-blocking; the program's must block.
+type standard struct {
+	program       []*os.File // 0, 1 and 2
+	out, errs, in *os.File   // errs and in may be nil; a terminal is out and in at once
 }
 
-// openPipe returns a pipe for a program's output.
-func openPipe() (read, write *os.File, err error) {
+func (s *standard) close() {
+	for _, f := range []*os.File{s.out, s.errs, s.in} {
+		if f != nil {
+			_ = f.Close() // the terminal is there twice
+		}
+	}
+}
+
+// openStandard opens what spec asks for.
+func openStandard(spec Spec) (*standard, error) {
+	markCloseOnExec()
+	if spec.TTY {
+		return openTerminal(spec)
+	}
+	s := new(standard)
+	if err := s.openPipes(spec); err != nil {
+		s.close()
+		closeAll(s.program)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *standard) openPipes(spec Spec) error {
+	in, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
+	if spec.Input && err == nil {
+		in.Close()
+		in, s.in, err = pipe("program input", 1)
+	}
+	if err != nil {
+		return fmt.Errorf("no standard input for it: %w", err)
+	}
+	s.program = append(s.program, in)
+	var out *os.File
+	if s.out, out, err = pipe("program output", 0); err != nil {
+		return fmt.Errorf("no pipe for its output: %w", err)
+	}
+	s.program = append(s.program, out)
+	if !spec.Input {
+		// Best effort, and not for who answers and is not captured: unprivileged users may run into a limit of their own for large pipes.
+		_ = control(s.out, func(fd int) error {
+			_, err := unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, pipeSize)
+			return err
+		})
+	}
+	if spec.Errors == nil {
+		s.program = append(s.program, out)
+		return nil
+	}
+	var errs *os.File
+	if s.errs, errs, err = pipe("program errors", 0); err != nil {
+		return fmt.Errorf("no pipe for its standard error: %w", err)
+	}
+	s.program = append(s.program, errs)
+	return nil
+}
+
+// pipe makes a pipe of which one end, ours, is non-blocking.
+func pipe(name string, ours int) (read, write *os.File, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, fmt.Errorf("no pipe for its output: %w", err)
+		return nil, nil, err
 	}
-	// Best effort: unprivileged users may run into a limit of their own for large pipes.
-	_, _ = unix.FcntlInt(uintptr(ends[0]), unix.F_SETPIPE_SZ, pipeSize)
-	_ = unix.SetNonblock(ends[0], true) // our end alone; the program's end must block
-	return os.NewFile(uintptr(ends[0]), "program output"), os.NewFile(uintptr(ends[1]), "program output"), nil
+	_ = unix.SetNonblock(ends[ours], true)
+	return os.NewFile(uintptr(ends[0]), name), os.NewFile(uintptr(ends[1]), name), nil
 }
 
 // openTerminal duplicates the master: the pty package makes the descriptor that it sets the size through a blocking one, on which neither deadlines
 // nor Close end a Read.
-func openTerminal(spec Spec) (ours *os.File, stdio []*os.File, err error) {
+func openTerminal(spec Spec) (*standard, error) {
 	master, tty, err := pty.Open()
 	if err != nil {
-		return nil, nil, fmt.Errorf("no terminal for it; is /dev/pts mounted? %w", err)
+		return nil, fmt.Errorf("no terminal for it; is /dev/pts mounted? %w", err)
 	}
 	defer master.Close()
 	size := pty.Winsize{Cols: spec.Cols, Rows: spec.Rows}
@@ -139,13 +179,17 @@ func openTerminal(spec Spec) (ours *os.File, stdio []*os.File, err error) {
 	}
 	if err != nil {
 		tty.Close()
-		return nil, nil, fmt.Errorf("no terminal for it: %w", err)
+		return nil, fmt.Errorf("no terminal for it: %w", err)
 	}
-	return os.NewFile(uintptr(fd), master.Name()), []*os.File{tty, tty, tty}, nil
+	s := &standard{out: os.NewFile(uintptr(fd), master.Name()), program: []*os.File{tty, tty, tty}}
+	if spec.Input {
+		s.in = s.out
+	}
+	return s, nil
 }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
+func closeAll(stdio []*os.File) {
+	for _, f := range stdio {
 		_ = f.Close() // the output is there twice or more; closing again fails and does no harm
 	}
 }

@@ -59,21 +59,25 @@ func (p *Process) supervise(start uint64, ended <-chan struct{}) {
 	if !s.lost {
 		keep.forget(p.PID())
 	}
-	s.finish(p.out)
-	if p.errs != nil {
-		s.finish(p.errs)
+	if p.in != nil && !p.in.tty {
+		_ = p.in.Close() // somebody may wait in a Write, and read on only after it; again, where that was done
+	}
+	for _, o := range p.outputs() {
+		o.finish()
+		s.exit.HeldOutput = s.exit.HeldOutput || o.held && !s.lost
+		if s.exit.Err == nil {
+			s.exit.Err = o.err
+		}
 	}
 	p.exit = s.exit
 	close(p.done)
 }
 
-// finish waits for the delivery of what was printed.
-func (s *supervisor) finish(o *output) {
-	o.finish()
-	s.exit.HeldOutput = s.exit.HeldOutput || o.held && !s.lost
-	if s.exit.Err == nil {
-		s.exit.Err = o.err
+func (p *Process) outputs() []*output {
+	if p.errs == nil {
+		return []*output{p.out}
 	}
+	return []*output{p.out, p.errs}
 }
 
 // stopped returns a timer that is not set.
@@ -84,10 +88,7 @@ func stopped() *time.Timer {
 }
 
 func (s *supervisor) run() {
-	broken, errsBroken := (<-chan struct{})(s.p.out.broken), (<-chan struct{})(nil)
-	if s.p.errs != nil {
-		errsBroken = s.p.errs.broken
-	}
+	broken := (<-chan struct{})(s.p.broken)
 	for !s.finished {
 		select {
 		case <-s.ended:
@@ -101,9 +102,6 @@ func (s *supervisor) run() {
 			s.stop(TimedOut)
 		case <-broken:
 			broken = nil
-			s.stop(Aborted)
-		case <-errsBroken:
-			errsBroken = nil
 			s.stop(Aborted)
 		case <-s.alarm.C:
 			s.ring()
@@ -257,7 +255,7 @@ func (s *supervisor) ring() {
 	switch {
 	case s.killed:
 		s.giveUp()
-	case s.leaving && s.p.spec.Grace > LeavingGrace && owed > 0 && s.p.errs == nil:
+	case s.leaving && s.p.spec.Grace > LeavingGrace && owed > 0:
 		s.hand(owed)
 	default:
 		s.kill()
@@ -289,10 +287,12 @@ func (s *supervisor) signal(sigs ...unix.Signal) {
 // hand leaves the group to the guard for the rest of its grace, and its output too: a program that writes to a pipe without a reader is
 // ended by SIGPIPE.
 func (s *supervisor) hand(owed time.Duration) {
-	if err := keep.hand(s.p.PID(), owed, s.p.out.file); err != nil {
-		s.exit.Err = fmt.Errorf("%s (process %d) was to finish under the guard: %w", s.p.spec.Path, s.p.PID(), err)
-		s.kill()
-		return
+	for _, o := range s.p.outputs() {
+		if err := keep.hand(s.p.PID(), owed, o.file); err != nil {
+			s.exit.Err = fmt.Errorf("%s (process %d) was to finish under the guard: %w", s.p.spec.Path, s.p.PID(), err)
+			s.kill()
+			return
+		}
 	}
 	s.exit.Handed = true
 	s.abandon()

@@ -23,7 +23,7 @@ type connections struct {
 
 type connection struct {
 	net.Conn
-	of   *connections
+	of *connections
 
 	at     *list.Element // in idle, or nil
 	closed bool

@@ -29,14 +29,20 @@ const (
 	// StopTime is how long Stop takes at most.
 	StopTime = 5 * time.Second
 
-	// headerTime is how long the headers of a request may take, idleTime how long
-	// a connection may wait for its next one, answerTime how long a client may
-	// take to take an answer.
-	headerTime = 10 * time.Second
-	idleTime   = 2 * time.Minute
+	// answerTime is how long a client may take to take an answer.
 	answerTime = 30 * time.Second
 	maxHeader  = 32 << 10 // bytes
 )
+
+// times are what tests do not wait for.
+type times struct {
+	header    time.Duration // for the headers of a request
+	idle      time.Duration // until the next request of a connection
+	keepAlive time.Duration // until a comment is sent in a stream where nothing else is
+	write     time.Duration // for which the reader of a stream may take nothing
+}
+
+var usualTimes = times{header: 10 * time.Second, idle: 2 * time.Minute, keepAlive: 15 * time.Second, write: 10 * time.Second}
 
 // Options are what a gateway is made with.
 type Options struct {
@@ -88,6 +94,7 @@ type Gateway struct {
 	token     string
 	started   time.Time
 	handler   http.Handler
+	times     times
 	hub       *hub
 	adapters  adapterList
 	listCache sessionCache
@@ -150,7 +157,7 @@ func New(o Options) (*Gateway, error) {
 	} else if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("the token may have printable ASCII characters without spaces only")
 	}
-	g := &Gateway{o: o, token: o.Token, hub: newHub(time.Now)}
+	g := &Gateway{o: o, token: o.Token, times: usualTimes, hub: newHub(time.Now)}
 	g.access = access{token: sha256.Sum256([]byte(o.Token)), openReads: o.OpenReads, strict: o.StrictOrigins}
 	for _, origin := range o.AllowedOrigins {
 		normal := strings.ToLower(strings.TrimSuffix(origin, "/"))
@@ -260,8 +267,8 @@ func (g *Gateway) serve() {
 	conns := newConnections(g.listener, g.maxConnections())
 	g.server = &http.Server{
 		Handler:           g.handler,
-		ReadHeaderTimeout: headerTime,
-		IdleTimeout:       idleTime,
+		ReadHeaderTimeout: g.times.header,
+		IdleTimeout:       g.times.idle,
 		MaxHeaderBytes:    maxHeader,
 		ConnState:         conns.state,
 		ErrorLog:          serverLog(g.o.Log),

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -21,9 +22,15 @@ import (
 const (
 	// maxFrame is the longest frame from a client, in bytes.
 	maxFrame = 1 << 20
-	// pingEvery is how often a client is asked whether it is there: one that went
-	// away without a word would hold the terminal at its size.
+	// pingTime is how long a client may take to answer that it is there, and
+	// pingEvery how often it is asked: one that went away without a word would hold
+	// the terminal at its size.
+	pingTime  = 10 * time.Second
 	pingEvery = 30 * time.Second
+	// ptyWriteTime is how long one frame may take to be taken. It is longer than
+	// a watcher may take nothing, so that one that was dropped and then goes on is
+	// told why.
+	ptyWriteTime = 3 * session.StallLimit
 	// closeTime is how long a goodbye may take.
 	closeTime = time.Second
 )
@@ -55,7 +62,7 @@ func (g *Gateway) pty(w http.ResponseWriter, r *http.Request) error {
 		return caught.problem()
 	}
 	conn.SetReadLimit(maxFrame)
-	why := (&ptyClient{conn, watcher}).run(g.life)
+	why := (&ptyClient{conn: conn, watcher: watcher}).run(g.life)
 	if errors.Is(why, session.ErrStalled) || errors.Is(why, errStalled) {
 		g.o.Log.Warn().Err(why).Str("session", found.Info().ID).Str("from", r.RemoteAddr).Msg("a slow watcher was closed")
 	}
@@ -83,6 +90,7 @@ func sizeOf(r *http.Request) (cols, rows int, err error) {
 type ptyClient struct {
 	conn    *websocket.Conn
 	watcher *session.Watcher
+	stalled atomic.Bool // a frame was not taken in time
 }
 
 // frame is one message, of either side.
@@ -114,7 +122,12 @@ func (p *ptyClient) run(life context.Context) error {
 	<-ctx.Done()
 	why := context.Cause(ctx)
 	p.watcher.Close()
+	late := time.AfterFunc(closeTime, func() { _ = p.conn.CloseNow() }) // also where a frame is still being sent
+	defer late.Stop()
 	all.Wait()
+	if p.stalled.Load() {
+		why = errStalled // and not what the end of the connection was for others
+	}
 	if errors.Is(why, io.EOF) {
 		p.sendExit()
 	}
@@ -140,18 +153,16 @@ func (p *ptyClient) output(ctx context.Context) error {
 	}
 }
 
-// send sends a message, and does not wait longer for the client than a watcher
-// may take nothing.
+// send sends a message.
 func (p *ptyClient) send(text []byte) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), session.StallLimit, errStalled)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if err := p.conn.Write(ctx, websocket.MessageText, text); err != nil {
-		if ctx.Err() != nil {
-			return errStalled
-		}
-		return err
-	}
-	return nil
+	late := time.AfterFunc(ptyWriteTime, func() {
+		p.stalled.Store(true)
+		cancel() // which closes the connection
+	})
+	defer late.Stop()
+	return p.conn.Write(ctx, websocket.MessageText, text)
 }
 
 // input takes what the client sends until it ends.
@@ -204,7 +215,7 @@ func (p *ptyClient) askAlive(ctx context.Context, end context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		}
-		limited, cancel := context.WithTimeout(ctx, writeTime)
+		limited, cancel := context.WithTimeout(ctx, pingTime)
 		err := p.conn.Ping(limited)
 		cancel()
 		if err != nil {
@@ -243,8 +254,6 @@ func (p *ptyClient) goodbye(why error) {
 	case errors.As(why, &bad):
 		code, reason = websocket.StatusPolicyViolation, cut(bad.Error(), 120)
 	}
-	late := time.AfterFunc(closeTime, func() { _ = p.conn.CloseNow() })
-	defer late.Stop()
 	_ = p.conn.Close(code, reason)
 	_ = p.conn.CloseNow()
 }

@@ -236,4 +236,3 @@ func (w logWriter) Write(p []byte) (int, error) {
 	w.log.Warn().Str("said", strings.TrimSpace(string(p))).Msg("net/http")
 	return len(p), nil
 }
-

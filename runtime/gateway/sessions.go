@@ -21,6 +21,8 @@ func sessionProblem(err error) *Problem {
 	var name *session.BadNameError
 	var agent *session.AgentError
 	switch {
+	case errors.As(err, &agent): // first: what it wraps is about the agent, not the request
+		return badAgent.problem("%v", err)
 	case errors.As(err, &many):
 		return ambiguous.problem("%v", err).with("ids", many.IDs)
 	case errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrNoSuchRequest):
@@ -35,8 +37,6 @@ func sessionProblem(err error) *Problem {
 		return invalid.problem("%v", err).with("pointer", "/cols")
 	case errors.As(err, &name):
 		return invalid.problem("%v", err).with("pointer", "/name")
-	case errors.As(err, &agent):
-		return badAgent.problem("%v", err)
 	}
 	return nil
 }

@@ -12,38 +12,33 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
-const (
-	// keepAlive is how often a comment is sent where nothing else is.
-	keepAlive = 15 * time.Second
-	// writeTime is how long a reader may take nothing before it is closed.
-	writeTime = 10 * time.Second
-	// pace is the least time between two writes of events: what happens in between
-	// goes out at once. It is what makes many readers affordable.
-	pace = 20 * time.Millisecond
-)
+// pace is the least time between two writes of events: what happens in between
+// goes out at once. It is what makes many readers affordable.
+const pace = 20 * time.Millisecond
 
 // sse is a stream of server-sent events to one client.
 type sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
+	times   times
 }
 
 // openSSE begins a stream.
-func openSSE(w http.ResponseWriter) (*sse, error) {
+func (g *Gateway) openSSE(w http.ResponseWriter) (*sse, error) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // for proxies that would collect it
-	s := &sse{w, http.NewResponseController(w)}
+	s := &sse{w, http.NewResponseController(w), g.times}
 	w.WriteHeader(http.StatusOK)
 	return s, s.send([]byte(": here\n\n"))
 }
 
 // errStalled is why a reader is closed who takes nothing.
-var errStalled = fmt.Errorf("the reader took nothing for %s", writeTime)
+var errStalled = errors.New("the reader took nothing for too long")
 
 // send writes texts and sees them on their way.
 func (s *sse) send(texts ...[]byte) error {
-	if err := s.control.SetWriteDeadline(time.Now().Add(writeTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := s.control.SetWriteDeadline(time.Now().Add(s.times.write)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	for _, text := range texts {
@@ -64,7 +59,7 @@ func stalled(err error) error {
 // events serves GET /events.
 func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	cursor, missed := g.hub.from(r.Header.Get("Last-Event-ID"))
-	s, err := openSSE(w)
+	s, err := g.openSSE(w)
 	if err == nil && missed != nil {
 		var text []byte
 		if text, err = gapFrame(missed); err == nil {
@@ -80,7 +75,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 
 // follow sends events until the stream can't go on, and returns why.
 func (g *Gateway) follow(ctx context.Context, s *sse, cursor uint64) error {
-	quiet := time.NewTimer(keepAlive)
+	quiet := time.NewTimer(s.times.keepAlive)
 	defer quiet.Stop()
 	rest := time.NewTimer(pace)
 	defer rest.Stop()
@@ -98,7 +93,7 @@ func (g *Gateway) follow(ctx context.Context, s *sse, cursor uint64) error {
 				if err := s.send([]byte(": still here\n\n")); err != nil {
 					return err
 				}
-				quiet.Reset(keepAlive)
+				quiet.Reset(s.times.keepAlive)
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -108,7 +103,7 @@ func (g *Gateway) follow(ctx context.Context, s *sse, cursor uint64) error {
 			return err
 		}
 		clear(events) // they may go from the ring meanwhile
-		quiet.Reset(keepAlive)
+		quiet.Reset(s.times.keepAlive)
 		rest.Reset(pace)
 		select {
 		case <-rest.C:

@@ -50,7 +50,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	})
-	s, err := openSSE(w)
+	s, err := g.openSSE(w)
 	if err == nil {
 		if err = s.lines(ahead); err == nil {
 			err = ended
@@ -67,7 +67,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request) error {
 // lines sends lines until there are no more. A reader who takes nothing is an
 // error.
 func (s *sse) lines(ahead <-chan string) error {
-	quiet := time.NewTimer(keepAlive)
+	quiet := time.NewTimer(s.times.keepAlive)
 	defer quiet.Stop()
 	for {
 		var texts [][]byte
@@ -88,7 +88,7 @@ func (s *sse) lines(ahead <-chan string) error {
 		if err := s.send(texts...); err != nil {
 			return err
 		}
-		quiet.Reset(keepAlive)
+		quiet.Reset(s.times.keepAlive)
 	}
 }
 

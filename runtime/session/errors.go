@@ -21,6 +21,8 @@ var (
 	ErrNoSuchRequest = errors.New("there is no open request of that id; it was answered, or cancelled with its turn")
 	// ErrStalled: a watcher took nothing for StallLimit although there was something to take.
 	ErrStalled = errors.New("the watcher took nothing for 5 s and was dropped so that the others go on; attach again to see what is there now")
+	// ErrWatchClosed: the watcher, or the subscription to lines, was closed by its owner.
+	ErrWatchClosed = errors.New("the watch was closed")
 	// ErrInputFull: the program does not read its input, and as much as is kept for it waits already.
 	ErrInputFull = errors.New("the program does not read its input, and no more is kept for it; try again when it does")
 	// ErrShutdown: the registry is shutting down, or has.

@@ -114,7 +114,8 @@ type Step struct {
 	Status string `json:"status"` // pending, in_progress, completed, failed
 }
 
-// Gate is the Data of EventGate: a turn ended, or goes on, waiting for a person, as the agent's _meta.chant says.
+// Gate is the Data of EventGate: a turn ended and what it began waits for a person, as chant-acp says in _meta.chant of its answer. A gate that is asked as a permission
+// request is an EventRequestOpened.
 type Gate struct {
 	Turn  int    `json:"turn"`
 	RunID string `json:"runId,omitempty"`

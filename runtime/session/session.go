@@ -1,78 +1,207 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"sync"
+	"time"
 
-	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/host/process"
 )
 
+// agentLeave is what an agent gets to leave by itself at the end of its input, before it is told by signals.
+const agentLeave = 500 * time.Millisecond
+
 // Session is one of a Registry.
-type Session struct{}
+type Session struct {
+	id       string
+	kind     Kind
+	registry *Registry
+	feed     *feed      // nil for one of before a restart
+	input    *input     // nil where there is none
+	child    child      // nil for one of before a restart
+	agent    *agentSide // nil where it is no agent
+	done     chan struct{}
 
-// Info describes it now.
-func (s *Session) Info() Info { return Info{} }
-
-// Done is closed when it has ended and its output is complete.
-func (s *Session) Done() <-chan struct{} { return nil }
-
-// Kill ends it: SIGHUP to a terminal's programs, SIGTERM, and SIGKILL after a grace. It returns when it has ended, or ctx.
-func (s *Session) Kill(ctx context.Context) error { return nil }
-
-// Rename gives it another name; empty takes its name away. The error is a *BadNameError.
-func (s *Session) Rename(name string) error { return nil }
-
-// Attach makes a watcher of a terminal: what is there and what comes are taken under one lock, so that nothing is missed or doubled. The terminal takes the smallest size of its
-// watchers. Both 0: the watcher has no size of its own. A terminal that has ended can be watched too: what is left, then the end.
-func (s *Session) Attach(cols, rows int) (*Watcher, error) { return nil, errSkeleton }
-
-// ReadTerminal returns at most the last limit bytes of the output of a session of any kind, cut at a rune.
-func (s *Session) ReadTerminal(limit int) []byte { return nil }
-
-// WriteTerminal writes to a terminal, or to the standard input of a process. It returns when the bytes are queued: ErrInputFull when they don't fit, ErrEnded.
-func (s *Session) WriteTerminal(ctx context.Context, p []byte) error { return errSkeleton }
-
-// Lines subscribes to the output of a session of any kind as lines of text without escape sequences: those that are there, and those that come. The lines of an agent are what it says.
-func (s *Session) Lines(ctx context.Context) (*Lines, error) { return nil, errSkeleton }
-
-// Watcher is one who watches a terminal.
-type Watcher struct{}
-
-// Read returns the next bytes, at least one, valid until the next Read. A rune is never split, as far as the output is UTF-8. The error is io.EOF after the
-// end of the terminal and its output, ErrStalled when the watcher was dropped, or the cause of ctx. One goroutine reads.
-func (w *Watcher) Read(ctx context.Context) ([]byte, error) { return nil, errSkeleton }
-
-// Write is WriteTerminal.
-func (w *Watcher) Write(ctx context.Context, p []byte) error { return errSkeleton }
-
-// Resize changes the watcher's size. The error is a *BadSizeError or ErrEnded.
-func (w *Watcher) Resize(cols, rows int) error { return errSkeleton }
-
-// Exit tells how the terminal's program ended. ok is false while it runs, and when the end was not seen.
-func (w *Watcher) Exit() (code int, signal string, ok bool) { return 0, "", false }
-
-// Close ends the watch, and a Read under way with it. It may be called more than once.
-func (w *Watcher) Close() {}
-
-// Lines is a subscription to lines of text.
-type Lines struct{}
-
-// Next returns the next line, without its end. The error is that of [Watcher.Read].
-func (l *Lines) Next(ctx context.Context) (string, error) { return "", errSkeleton }
-
-// Close ends the subscription, and a Next under way with it.
-func (l *Lines) Close() {}
-
-// Prompt runs a turn and returns when it has ended. When ctx ends first the turn is cancelled, and Prompt returns the cause of ctx without waiting for the agent.
-// The error is ErrBusy, ErrEnded, ErrWrongKind, or what the agent answered.
-func (s *Session) Prompt(ctx context.Context, text string, meta acp.Meta) (Turn, error) {
-	return Turn{}, errSkeleton
+	mu       sync.Mutex
+	info     Info   // without what infoNow adds
+	why      string // it is being ended
+	watchers map[*Watcher]struct{}
 }
 
-// Cancel asks the agent to end its turn, and cancels the requests that are open. Without a turn it does nothing.
-func (s *Session) Cancel() error { return errSkeleton }
+// child is what a session does with its process: [process.Process], or one that was adopted.
+type child interface {
+	PID() int
+	Stop(process.Cause)
+	Wait() process.Exit
+}
 
-// Requests returns the open permission requests, the oldest first.
-func (s *Session) Requests() []PermissionRequest { return nil }
+// Info describes it now.
+func (s *Session) Info() Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.infoNow()
+}
 
-// Answer answers an open permission request. The error is ErrNoSuchRequest or a *BadOptionError.
-func (s *Session) Answer(id, optionID string) error { return ErrNoSuchRequest }
+// infoNow is Info for a caller that holds the lock.
+func (s *Session) infoNow() Info {
+	info := s.info
+	info.Argv = slices.Clone(info.Argv)
+	info.Watchers = len(s.watchers)
+	return info
+}
+
+// ID is the session's id, which never changes.
+func (s *Session) ID() string { return s.id }
+
+// Done is closed when it has ended and its output is complete.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// notice is an event to tell of.
+type notice struct {
+	event string
+	data  any
+}
+
+// change changes what is known of the session, and tells of what f returns. f must not call anything that locks.
+func (s *Session) change(f func(*Info) []notice) {
+	r := s.registry
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	s.mu.Lock()
+	told := f(&s.info)
+	info := s.infoNow()
+	s.mu.Unlock()
+	for _, n := range told {
+		r.tell(n.event, info, n.data)
+	}
+}
+
+// Rename gives it another name; empty takes its name away. The error is a *BadNameError.
+func (s *Session) Rename(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	s.change(func(i *Info) []notice {
+		i.Name = name
+		return []notice{{EventRenamed, nil}}
+	})
+	return nil
+}
+
+// Kill ends it: SIGHUP to a terminal's programs, SIGTERM, and SIGKILL after 2 s. An agent gets half a second to leave by itself first. A second Kill sends SIGKILL at once. It
+// returns when the session has ended, or the cause of ctx. For one that has ended it does nothing.
+func (s *Session) Kill(ctx context.Context) error {
+	s.stop(ctx, process.Cancelled)
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// stop asks for the end. It waits for nothing but an agent's leaving by itself.
+func (s *Session) stop(ctx context.Context, why process.Cause) {
+	if s.child == nil {
+		return
+	}
+	if why == process.Leaving {
+		s.because("it was ended because everything was shut down")
+		s.feed.runFree() // who reads slowly can't hold up the rest
+	} else {
+		s.because("it was killed on request")
+	}
+	if s.agent != nil && s.agent.leave() {
+		limit := time.NewTimer(agentLeave)
+		defer limit.Stop()
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+		case <-limit.C:
+		}
+	}
+	s.child.Stop(why)
+}
+
+// because keeps the first reason for its end.
+func (s *Session) because(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == "" {
+		s.why = why
+	}
+}
+
+// reason is what because kept.
+func (s *Session) reason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.why, "it was ended")
+}
+
+// supervise waits for the end of the child and tells of it. One goroutine of each session runs it; the registry waits for that.
+func (s *Session) supervise() {
+	defer s.registry.running.Done()
+	var helpers sync.WaitGroup
+	over := make(chan struct{})
+	if s.input != nil {
+		helpers.Go(func() { s.input.run(over) })
+	}
+	exit := s.child.Wait()
+	close(over)
+	if s.input != nil {
+		_ = s.input.to.Close() // ends a write; again, where the child did that
+	}
+	if s.agent != nil {
+		s.agent.close(exit)
+	}
+	helpers.Wait()
+	s.change(func(i *Info) []notice {
+		listed := i.State != StateStarting // else it never was what it was to be
+		s.end(i, exit)
+		if !listed {
+			return nil
+		}
+		return []notice{{EventEnded, nil}}
+	})
+	s.feed.close()
+	close(s.done)
+	s.registry.tidy()
+}
+
+// end writes down how it ended.
+func (s *Session) end(i *Info, exit process.Exit) {
+	i.State, i.Ended, i.Turn = StateEnded, time.Now(), ""
+	if exit.Code >= 0 {
+		i.ExitCode = &exit.Code
+	}
+	i.Signal = exit.Signal
+	switch {
+	case exit.Err != nil:
+		i.Reason = exit.Err.Error()
+	case exit.Cause != process.Finished || s.why != "":
+		i.Reason = s.why
+	}
+}
+
+// ReadTerminal returns at most the last limit bytes of the output of a session of any kind, cut at a rune; never more than [Replay].
+func (s *Session) ReadTerminal(limit int) []byte {
+	if s.feed == nil {
+		return nil
+	}
+	return s.feed.tail(limit)
+}
+
+// WriteTerminal writes to a terminal, or to the standard input of a process. It returns when the bytes are queued. When the program does not read and the queue is full, it waits for
+// at most 5 s or ctx, and returns ErrInputFull or the cause of ctx; a part of p may be queued then. The error may be ErrEnded or ErrWrongKind, too.
+func (s *Session) WriteTerminal(ctx context.Context, p []byte) error {
+	switch {
+	case s.Info().State == StateEnded:
+		return ErrEnded
+	case s.input == nil:
+		return ErrWrongKind
+	}
+	return s.input.put(ctx, p)
+}

@@ -14,9 +14,10 @@ import (
 )
 
 // conversations writes the turns of sessions as markdown, in workspaces that
-// have a folder for that.
+// have a folder for that, or all in one folder.
 type conversations struct {
 	log zerolog.Logger
+	dir string // conversations.dir; "" for each workspace's own
 
 	mu   sync.Mutex      // one turn at a time, as they end
 	made map[string]bool // by folder and id: the file was made
@@ -38,6 +39,9 @@ const lookFor = time.Second
 
 // wanted says whether the turns in a directory are written at all.
 func (c *conversations) wanted(cwd string) bool {
+	if c.dir != "" {
+		return true
+	}
 	c.looking.Lock()
 	defer c.looking.Unlock()
 	now := time.Now()
@@ -49,14 +53,20 @@ func (c *conversations) wanted(cwd string) bool {
 	return l.found
 }
 
-func newConversations(log zerolog.Logger) *conversations {
-	return &conversations{log: log, made: map[string]bool{}, looks: map[string]look{}}
+func newConversations(log zerolog.Logger, dir string) *conversations {
+	if real, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
+		dir = real // the user named it, so it may be a link
+	}
+	return &conversations{log: log, dir: dir, made: map[string]bool{}, looks: map[string]look{}}
 }
 
 // turnEnded adds a turn to the conversation of its session. That it can't is no
 // matter of the turn, which is over: only the log says so.
 func (c *conversations) turnEnded(s agent.SessionRecord, turn []agent.Event) {
-	dir := conversationsOf(s.Cwd)
+	dir := c.dir
+	if dir == "" {
+		dir = conversationsOf(s.Cwd)
+	}
 	if dir == "" {
 		return
 	}

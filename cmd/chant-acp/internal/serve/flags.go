@@ -26,9 +26,12 @@ const Version = "0.1.0"
 type Flags struct {
 	Output, Confirm, Refusal, Gates string
 	ExitIdle                        time.Duration
-	LogFile, LogLevel               string
+	LogFile, LogLevel, Profile      string
 
 	Durable, NoStore bool // of serve alone
+
+	given func(flag string) bool // whether the command line has it; nil: none
+	configured
 }
 
 // DefaultFlags are the flags of an agent that was given none.
@@ -39,6 +42,8 @@ func DefaultFlags() Flags {
 // Register adds the flags of any agent to fs, and gives f their defaults.
 func (f *Flags) Register(fs *pflag.FlagSet) {
 	*f = DefaultFlags()
+	f.given = fs.Changed
+	fs.StringVar(&f.Profile, "profile", "", "the profile of the configuration that counts")
 	fs.StringVar(&f.Output, "output", f.Output, "how much output is shown: auto, full, plain or quiet")
 	fs.StringVar(&f.Confirm, "confirm", f.Confirm, "how commands with 'confirm: ask' are asked for: auto, ask (through the client) or retype (a line to type)")
 	fs.StringVar(&f.Refusal, "refusal", f.Refusal, "the stop reason of a refused prompt: auto, refusal or end_turn")
@@ -99,13 +104,20 @@ func (keepOpen) Close() error { return nil }
 
 // Agent makes the agent of this process. store nil: sessions end with it.
 func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
-	env := os.Environ()
+	return f.AgentIn(os.Environ(), log, store)
+}
+
+// AgentIn is Agent whose programs have another environment. That a person is
+// behind an agent says nothing of its programs.
+func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *agent.Agent {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return v == OriginVariable+"=client" })
 	state := stateroot.Dir(os.Getenv)
-	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache()}
+	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache(), LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command}
 	o := agent.Options{
 		Version:  Version,
 		Log:      log,
 		Store:    store,
+		Notice:   f.notice,
 		ExitIdle: f.ExitIdle,
 		Output:   f.Output,
 		Confirm:  f.Confirm,
@@ -114,18 +126,31 @@ func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 		Open:     func(cwd string) host.Host { return project.New(cwd, p) },
 	}
 	if store != nil {
-		c := newConversations(log)
+		c := newConversations(log, f.settings.Conversations.Dir)
 		o.TurnEnded, o.TurnsWanted = c.turnEnded, c.wanted
 	}
 	return agent.New(o)
 }
 
-// Origin says who is behind the prompts of this process. A program that an agent
-// runs finds the agent's token in its environment, and passes it on to what it
-// starts: no person is behind what such a program types.
-func Origin() agent.Origin {
-	if os.Getenv(process.TokenVar) != "" {
-		return agent.OriginProgram
+// OriginVariable says, in the environment of an agent, who is behind its turns:
+// "client" a person, whom only whoever spawns it speaks for, "mcp" or "heartbeat".
+const OriginVariable = "CHANT_ACP_ORIGIN"
+
+// Origin says who is behind the turns of an agent with this environment. A program
+// that an agent runs finds the agent's token in its environment, and passes it on
+// to what it starts: no person is behind what such a program types. What is not
+// known is no person.
+func Origin(getenv func(string) string) agent.Origin {
+	switch getenv(OriginVariable) {
+	case "":
+		if getenv(process.TokenVar) != "" {
+			return agent.OriginProgram
+		}
+		return agent.OriginClient
+	case "client":
+		return agent.OriginClient
+	case "heartbeat":
+		return agent.OriginHeartbeat
 	}
-	return agent.OriginClient
+	return agent.OriginMCP
 }

@@ -34,6 +34,9 @@ func Run(std console.Streams, f *Flags) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
+	if err := f.Configure(); err != nil {
+		return err
+	}
 	if console.IsTerminal(std.In) {
 		return console.Exit(console.Usage, errors.New(onTerminal))
 	}
@@ -75,7 +78,7 @@ func Run(std console.Streams, f *Flags) error {
 		defer closeStore(kept, log)
 		store = kept
 	}
-	err = f.Agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), Origin())
+	err = f.Agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), Origin(os.Getenv))
 	if unreadable(err) {
 		return unreadableInput(err)
 	}

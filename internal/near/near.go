@@ -1,18 +1,19 @@
-package command
+// Package near finds the name that a word was most likely meant to be.
+package near
 
 import (
 	"math/bits"
 	"strings"
 )
 
-// maxNear is the longest name that is compared letter by letter. No name of an
+// Max is the longest name that is compared letter by letter. No name of an
 // allow-list is longer, and a longer word is no misspelling of one.
-const maxNear = 64
+const Max = 64
 
-// letters is a set of the bytes of a name, folded to 64 bits. Each edit changes
+// Letters is a set of the bytes of a name, folded to 64 bits. Each edit changes
 // it by at most two bits, so far-off names are told apart without comparing
 // them.
-func letters(s string) uint64 {
+func Letters(s string) uint64 {
 	var set uint64
 	for i := 0; i < len(s); i++ {
 		set |= 1 << (s[i] & 63)
@@ -20,13 +21,14 @@ func letters(s string) uint64 {
 	return set
 }
 
-func mayBeNear(a, b uint64, limit int) bool {
+// MayBe says whether two names can lie within limit of each other, by their letters.
+func MayBe(a, b uint64, limit int) bool {
 	return bits.OnesCount64(a^b) <= 2*limit
 }
 
-// editLimit is how many slips of the finger a word of this length may hold and
+// Limit is how many slips of the finger a word of this length may hold and
 // still be taken for another one.
-func editLimit(word string) int {
+func Limit(word string) int {
 	switch n := len(word); {
 	case n <= 3:
 		return 1
@@ -37,14 +39,14 @@ func editLimit(word string) int {
 	}
 }
 
-// distance is the number of insertions, deletions, substitutions and swaps of
+// Distance is the number of insertions, deletions, substitutions and swaps of
 // neighbours between a and b (optimal string alignment), or limit+1 when it is
 // more than limit.
-func distance(a, b string, limit int) int {
-	if d := len(a) - len(b); d > limit || -d > limit || len(a) > maxNear || len(b) > maxNear {
+func Distance(a, b string, limit int) int {
+	if d := len(a) - len(b); d > limit || -d > limit || len(a) > Max || len(b) > Max {
 		return limit + 1
 	}
-	var rows [3][maxNear + 2]int
+	var rows [3][Max + 2]int
 	before, above, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {
 		above[j] = j
@@ -80,11 +82,12 @@ func distance(a, b string, limit int) int {
 	return min(above[len(b)], limit+1)
 }
 
-// nearest returns the known word that word was most likely meant to be, or "".
-func nearest(word string, known []string) string {
-	best, bestDistance := "", editLimit(word)+1
+// Word returns the known word that word was most likely meant to be, or "";
+// capitals do not count.
+func Word(word string, known []string) string {
+	best, bestDistance := "", Limit(word)+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), k, bestDistance-1); d < bestDistance {
+		if d := Distance(strings.ToLower(word), strings.ToLower(k), bestDistance-1); d < bestDistance {
 			best, bestDistance = k, d
 		}
 	}

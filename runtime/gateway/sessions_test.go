@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chant-acp/chant-acp/runtime/session"
+)
+
+// terminal starts a terminal over HTTP.
+func (r *running) terminal(body string) session.Info {
+	r.t.Helper()
+	var info session.Info
+	a := r.request("POST", "/sessions/terminal", body)
+	decodeInto(r.t, a, http.StatusCreated, &info)
+	if a.header.Get("Location") != "/sessions/"+info.ID {
+		r.t.Errorf("Location: %q", a.header.Get("Location"))
+	}
+	return info
+}
+
+func TestTerminalOverHTTP(t *testing.T) {
+	r := start(t, nil)
+	s := r.readEvents("/events")
+	dir := t.TempDir()
+	info := r.terminal(fmt.Sprintf(`{"argv":["sh","-c","echo $GREETING; pwd; exec cat"],"cwd":%q,"cols":100,"rows":30,"name":"term","env":{"GREETING":"good day"}}`, dir))
+	if info.Kind != session.KindTerminal || info.Name != "term" || info.Cols != 100 || info.Rows != 30 || info.State != session.StateRunning || info.PID == 0 || info.Cwd != dir {
+		t.Errorf("%+v", info)
+	}
+	if e := s.want("session.started"); !strings.Contains(e.data, info.ID) {
+		t.Errorf("%+v", e)
+	}
+	var list struct{ Sessions []session.Info }
+	decodeInto(t, r.request("GET", "/sessions", "", "Authorization", ""), http.StatusOK, &list)
+	if len(list.Sessions) != 1 || list.Sessions[0].ID != info.ID {
+		t.Errorf("%+v", list)
+	}
+	for _, id := range []string{info.ID, "term"} {
+		var one session.Info
+		decodeInto(t, r.request("GET", "/sessions/"+id, "", "Authorization", ""), http.StatusOK, &one)
+		if one.ID != info.ID {
+			t.Errorf("%s: %+v", id, one)
+		}
+	}
+	lines := r.readEvents("/sessions/term/stream")
+	if a, b := lines.want(""), lines.want(""); a.data != "good day" || b.data != dir {
+		t.Errorf("%q and %q", a.data, b.data)
+	}
+
+	wantProblem(t, r.request("DELETE", "/sessions/term", ""), http.StatusConflict, "conflict")
+	var ended session.Info
+	decodeInto(t, r.request("POST", "/sessions/term/kill", ""), http.StatusOK, &ended)
+	if ended.State != session.StateEnded || ended.Signal == "" {
+		t.Errorf("%+v", ended)
+	}
+	if e := lines.want("exit"); !strings.Contains(e.data, ended.Signal) {
+		t.Errorf("%+v", e)
+	}
+	if e := s.want("session.ended"); !strings.Contains(e.data, info.ID) {
+		t.Errorf("%+v", e)
+	}
+	if a := r.request("DELETE", "/sessions/term", ""); a.status != http.StatusNoContent || a.body != "" {
+		t.Errorf("%+v", a)
+	}
+	s.want("session.forgotten")
+	for _, route := range []string{"GET /sessions/term", "DELETE /sessions/term", "POST /sessions/term/kill", "GET /sessions/term/stream", "GET /sessions/term/pty"} {
+		method, path, _ := strings.Cut(route, " ")
+		wantProblem(t, r.request(method, path, ""), http.StatusNotFound, "not-found")
+	}
+}
+
+func TestAmbiguousName(t *testing.T) {
+	r := start(t, nil)
+	a, b := r.terminal(`{"argv":["cat"],"name":"twin"}`), r.terminal(`{"argv":["cat"],"name":"twin"}`)
+	p := wantProblem(t, r.request("GET", "/sessions/twin", ""), http.StatusConflict, "ambiguous")
+	if !reflect.DeepEqual(p["ids"], []any{a.ID, b.ID}) {
+		t.Errorf("%v", p["ids"])
+	}
+	wantProblem(t, r.request("POST", "/sessions/twin/kill", ""), http.StatusConflict, "ambiguous")
+	if x := r.request("GET", "/sessions/"+a.ID, ""); x.status != http.StatusOK {
+		t.Error(x.status)
+	}
+}
+
+func TestBadTerminals(t *testing.T) {
+	r := start(t, nil)
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "not a program", 0o600)
+	for _, c := range []struct {
+		body    string
+		pointer string
+	}{
+		{`{}`, "/argv"},
+		{`{"argv":[]}`, "/argv"},
+		{`{"argv":[""]}`, "/argv"},
+		{`{"argv":"cat"}`, "/argv"},
+		{`{"argv":["cat"],"cwd":"relative"}`, "/cwd"},
+		{`{"argv":["cat"],"cwd":"/no/such/folder"}`, "/cwd"},
+		{`{"argv":["cat"],"cols":100000,"rows":100000}`, "/cols"},
+		{`{"argv":["cat"],"cols":-1,"rows":1}`, "/cols"},
+		{`{"argv":["cat"],"env":{"A=B":"c"}}`, "/env"},
+		{`{"argv":["cat"],"env":{"":"c"}}`, "/env"},
+		{`{"argv":["cat"],"shell":true}`, "/shell"},
+		{`{"argv":["no-such-program-anywhere"]}`, ""},
+		{`{"argv":["` + file + `"]}`, ""},
+	} {
+		p := wantProblem(t, r.request("POST", "/sessions/terminal", c.body), http.StatusUnprocessableEntity, "invalid")
+		if c.pointer != "" && p["pointer"] != c.pointer {
+			t.Errorf("%s: at %v, want %s", c.body, p["pointer"], c.pointer)
+		}
+	}
+	if list := r.Sessions().List(); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	wantProblem(t, r.request("POST", "/sessions/terminal", `{"argv":["cat"]}`, "Content-Type", "text/plain"), http.StatusUnsupportedMediaType, "wrong-media-type")
+}
+
+// TestSameInfo: GET /sessions is answered from memory while nothing changes, so
+// every field has to count.
+func TestSameInfo(t *testing.T) {
+	code := 3
+	base := session.Info{ExitCode: &code}
+	again := code
+	if !sameInfo(base, session.Info{ExitCode: &again}) {
+		t.Error("two alike are not")
+	}
+	for i := range reflect.TypeFor[session.Info]().NumField() {
+		other := base
+		field := reflect.ValueOf(&other).Elem().Field(i)
+		switch v := field.Addr().Interface().(type) {
+		case *time.Time:
+			*v = time.Unix(1, 0)
+		case *[]string:
+			*v = []string{"x"}
+		case **int:
+			*v = nil
+		case *int:
+			*v = 1
+		case *bool:
+			*v = true
+		default:
+			field.SetString("x")
+		}
+		if sameInfo(base, other) || sameInfo(other, base) {
+			t.Errorf("%s does not count", reflect.TypeFor[session.Info]().Field(i).Name)
+		}
+	}
+}
+
+func TestListIsFresh(t *testing.T) {
+	r := start(t, nil)
+	if a := r.request("GET", "/sessions", ""); a.body != "{\"sessions\":[]}\n" {
+		t.Errorf("%q", a.body)
+	}
+	for n := 1; n <= 3; n++ {
+		info := r.terminal(`{"argv":["cat"]}`)
+		for range 2 {
+			var list struct{ Sessions []session.Info }
+			decodeInto(t, r.request("GET", "/sessions", ""), http.StatusOK, &list)
+			if len(list.Sessions) != n || list.Sessions[n-1].ID != info.ID {
+				t.Fatalf("%d: %+v", n, list)
+			}
+		}
+	}
+}
+
+// BenchmarkListSessions: 10,000 a second with 100 sessions on two cores is the aim,
+// client and all.
+func BenchmarkListSessions(b *testing.B) {
+	g, err := New(Options{Workspace: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := g.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = g.Stop(b.Context()) }()
+	for n := range 100 {
+		spec := session.TerminalSpec{Argv: []string{"cat"}, Cwd: g.Workspace(), Name: fmt.Sprintf("terminal-%d", n)}
+		if _, err := g.Sessions().StartTerminal(b.Context(), spec); err != nil {
+			b.Fatal(err)
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true, ReadBufferSize: 64 << 10}}
+	defer client.CloseIdleConnections()
+	b.SetParallelism(8)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		buffer := make([]byte, 64<<10)
+		for pb.Next() {
+			resp, err := client.Get(g.URL() + "/sessions")
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			for err == nil {
+				_, err = resp.Body.Read(buffer)
+			}
+			resp.Body.Close()
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "req/s")
+}
