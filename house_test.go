@@ -266,8 +266,10 @@ func linked(t *testing.T, pkg string) []string {
 // linked.
 func TestLinked(t *testing.T) {
 	for pkg, banned := range map[string][]string{
-		"acp":           {"net/http", "testing", "os/exec"},
-		"cmd/chant-acp": {"testing", "encoding/gob", "coder/acp-go-sdk", "rogpeppe/go-internal", "pgregory.net/rapid", "go.uber.org/goleak", "google/go-cmp", module + "/acp/acptest"},
+		"acp":                          {"net/http", "testing", "os/exec"},
+		"cmd/chant-acp/internal/early": {"net/http", "net/url", "encoding/gob", "text/template", "github.com/spf13/cobra", "github.com/evanw/esbuild", "modernc.org", "github.com/modelcontextprotocol"},
+
+		"cmd/chant-acp": {"testing", "coder/acp-go-sdk", "rogpeppe/go-internal", "pgregory.net/rapid", "go.uber.org/goleak", "google/go-cmp", module + "/acp/acptest"},
 	} {
 		for _, dep := range linked(t, pkg) {
 			for _, b := range banned {
