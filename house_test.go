@@ -42,12 +42,13 @@ var imports = map[string][]string{
 	"host/process": {},
 	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process"},
 
-	"runtime/config":       {},
-	"runtime/conversation": {"runtime/thread"},
-	"runtime/heartbeat":    {},
-	"runtime/gateway":      {"runtime/conversation", "runtime/session", "acp"},
-	"runtime/session":      {"acp", "host/process"},
-	"runtime/thread":       {"acp", "acp/agent"},
+	"runtime/config":         {},
+	"runtime/conversation":   {"runtime/thread"},
+	"runtime/heartbeat":      {},
+	"runtime/gateway":        {"runtime/conversation", "runtime/session", "acp"},
+	"runtime/gateway/client": {"acp", "runtime/gateway", "runtime/session"},
+	"runtime/session":        {"acp", "host/process"},
+	"runtime/thread":         {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
 	"internal/atomicfile":   {},
@@ -67,9 +68,10 @@ var imports = map[string][]string{
 
 	"cmd/chant-acp": {
 		"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
-		"runtime/config", "runtime/conversation", "runtime/gateway", "runtime/heartbeat", "runtime/session", "runtime/thread",
-		"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
+		"runtime/config", "runtime/conversation", "runtime/gateway", "runtime/gateway/client", "runtime/heartbeat", "runtime/session", "runtime/thread",
+		"cmd/chant-acp/internal/attach", "cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
 	},
+	"cmd/chant-acp/internal/attach":  {"runtime/gateway/client", "runtime/session"},
 	"cmd/chant-acp/internal/console": {},
 	"cmd/chant-acp/internal/early":   {"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/serve"},
 	"cmd/chant-acp/internal/serve": {
@@ -89,6 +91,8 @@ var testImports = map[string][]string{
 	"host/local/httpask": {"host/local/httpask/client"},
 	"host/op/eval":       {"host/op/eval/engine"},
 	"host/project":       {"host/op/eval/engine"},
+
+	"cmd/chant-acp/internal/attach": {"runtime/gateway"},
 
 	"runtime/conversation": {"acp", "acp/agent"},
 	"runtime/gateway":      {"acp/agent", "host", "host/project"},

@@ -54,9 +54,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", home)
 			e.Setenv("CHANT", chant)
 			e.Setenv(raceOptions, os.Getenv(raceOptions))
+			e.Values[processesKey{}] = scriptProcesses{}
 			return os.Mkdir(home, 0o700)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines, "speak": speak, "logs": logs},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonlines": jsonLines, "speak": speak, "logs": logs,
+			"begin": begin, "prints": prints, "end": end, "start": startSession},
 	})
 }
 

@@ -42,6 +42,10 @@ var printing = map[string][][]string{
 	"chant-acp config unset":      {{"--help"}},
 	"chant-acp config edit":       {{"--help"}, nil},
 	"chant-acp schema":            {{"config"}, {"manifest"}},
+	"chant-acp attach":            {{"--help"}},
+	"chant-acp events":            {{"--help"}},
+	"chant-acp kill":              {{"--help"}},
+	"chant-acp ps":                {{"--workspace", "GATEWAY"}, {"--workspace", "GATEWAY", "--json"}},
 	// These two remove what they name, and so come last.
 	"chant-acp sessions prune":  {{"--older-than", "1ns", "--dry-run"}, {"--older-than", "1ns"}},
 	"chant-acp sessions delete": {{"ID"}},
@@ -108,6 +112,7 @@ func TestLostOutput(t *testing.T) {
 	for why, out := range unwritable(t) {
 		t.Run(why, func(t *testing.T) {
 			s, dir, _ := keptSession(t)
+			played := act(t)
 			t.Setenv("EDITOR", "true")
 			t.Setenv("VISUAL", "")
 			s.configure(`{"log": {"max": 5}, "profiles": {"p": {"agent": {}}}}`)
@@ -119,7 +124,7 @@ func TestLostOutput(t *testing.T) {
 				for _, args := range printing[path] {
 					args = append(strings.Fields(path)[1:], args...)
 					for i, arg := range args {
-						args[i] = strings.NewReplacer("DIR", dir, "ID", s.session).Replace(arg)
+						args[i] = strings.NewReplacer("DIR", dir, "GATEWAY", played.dir, "ID", s.session).Replace(arg)
 					}
 					want := why
 					if slices.Contains(args, "--output") {

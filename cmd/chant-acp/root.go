@@ -29,7 +29,8 @@ To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it w
 		RunE:          agent.RunE,
 	}
 	root.Flags().AddFlagSet(agent.Flags())
-	root.AddCommand(agent, newPrompt(std), newCheck(std), newOps(std), newGateway(std), newHeartbeat(std), newSessions(std), newConfig(std), newSchema(std), newSetup(std), newVersion(std))
+	root.AddCommand(agent, newPrompt(std), newCheck(std), newOps(std), newGateway(std), newHeartbeat(std), newSessions(std), newConfig(std), newSchema(std), newSetup(std), newVersion(std),
+		newAttach(std), newPs(std), newEvents(std), newKill(std))
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)

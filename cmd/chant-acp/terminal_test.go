@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -8,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,12 +23,13 @@ import (
 // printed just before the end of a leader.
 type terminal struct {
 	t      *testing.T
+	leader *os.Process
 	master *os.File
 	done   chan struct{} // closed when nothing more is printed
 	code   int           // the exit code; -1 where none was seen
 
 	mu    sync.Mutex
-	text  string
+	text  []byte
 	moved chan struct{} // closed and replaced when text has grown
 }
 
@@ -36,13 +40,19 @@ var ending = regexp.MustCompile("\x01(\\d+)\x01$")
 
 func onPTY(t *testing.T, c *exec.Cmd) *terminal {
 	t.Helper()
+	return onPTYOf(t, c, 0, 0)
+}
+
+// onPTYOf is onPTY with a size.
+func onPTYOf(t *testing.T, c *exec.Cmd, cols, rows uint16) *terminal {
+	t.Helper()
 	sh := exec.Command("/bin/sh", append([]string{"-c", leader, "sh"}, c.Args...)...)
 	sh.Args[4], sh.Env, sh.Dir = c.Path, c.Env, c.Dir
-	master, err := pty.Start(sh)
+	master, err := pty.StartWithSize(sh, &pty.Winsize{Cols: cols, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, master: master, done: make(chan struct{}), code: -1, moved: make(chan struct{})}
+	x := &terminal{t: t, leader: sh.Process, master: master, done: make(chan struct{}), code: -1, moved: make(chan struct{})}
 	go x.read() // ends with the leader, at the latest
 	t.Cleanup(func() {
 		_ = sh.Process.Kill() // which hangs up
@@ -60,10 +70,10 @@ func (x *terminal) read() {
 	for {
 		n, err := x.master.Read(buf)
 		x.mu.Lock()
-		x.text += strings.ReplaceAll(string(buf[:n]), "\r\n", "\n")
-		if m := ending.FindStringSubmatch(x.text); m != nil {
-			x.text = strings.TrimSuffix(x.text, m[0])
-			x.code, _ = strconv.Atoi(m[1]) // digits
+		x.text = append(x.text, bytes.ReplaceAll(buf[:n], []byte("\r\n"), []byte("\n"))...)
+		if m := ending.FindSubmatch(x.text[max(0, len(x.text)-len("\x01255\x01")):]); m != nil {
+			x.text = bytes.TrimSuffix(x.text, m[0])
+			x.code, _ = strconv.Atoi(string(m[1])) // digits
 			err = io.EOF
 		}
 		close(x.moved)
@@ -78,23 +88,29 @@ func (x *terminal) read() {
 func (x *terminal) look() (string, <-chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.text, x.moved
+	return string(x.text), x.moved
 }
 
 // expect waits for text and returns the submatches.
 func (x *terminal) expect(pattern string) []string {
 	x.t.Helper()
+	return x.expectAfter(0, pattern)
+}
+
+// expectAfter is expect for what comes after the first n bytes.
+func (x *terminal) expectAfter(n int, pattern string) []string {
+	x.t.Helper()
 	re := regexp.MustCompile(pattern)
 	late := time.After(patience)
 	for {
 		text, moved := x.look()
-		if m := re.FindStringSubmatch(text); m != nil {
+		if m := re.FindStringSubmatch(text[n:]); m != nil {
 			return m
 		}
 		select {
 		case <-moved:
 		case <-x.done:
-			if text, _ := x.look(); !re.MatchString(text) {
+			if text, _ := x.look(); !re.MatchString(text[n:]) {
 				x.t.Fatalf("%s did not come; the terminal shows:\n%s", pattern, text)
 			}
 		case <-late:
@@ -106,6 +122,27 @@ func (x *terminal) expect(pattern string) []string {
 func (x *terminal) typed(s string) {
 	x.t.Helper()
 	if _, err := x.master.WriteString(s); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// pid is the process's id.
+func (x *terminal) pid() int {
+	x.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", x.leader.Pid))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		x.t.Fatalf("the leader has not one child, but %q", raw)
+	}
+	return pid
+}
+
+func (x *terminal) signal(sig syscall.Signal) {
+	x.t.Helper()
+	if err := syscall.Kill(x.pid(), sig); err != nil {
 		x.t.Fatal(err)
 	}
 }
