@@ -336,10 +336,11 @@ func BenchmarkReaders(b *testing.B) {
 			b.Fatal(err)
 		}
 		fmt.Fprintf(conn, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		in := bufio.NewReaderSize(conn, 16<<10)
-		if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
-			b.Fatalf("%q %v", line, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			b.Fatalf("%+v %v", resp, err)
 		}
+		in := bufio.NewReaderSize(resp.Body, 16<<10)
 		all.Go(func() {
 			defer conn.Close()
 			for {
