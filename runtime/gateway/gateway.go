@@ -40,9 +40,10 @@ type times struct {
 	idle      time.Duration // until the next request of a connection
 	keepAlive time.Duration // until a comment is sent in a stream where nothing else is
 	write     time.Duration // for which the reader of a stream may take nothing
+	ask, pong time.Duration // until a terminal's client is asked whether it is there, and until it has answered
 }
 
-var usualTimes = times{header: 10 * time.Second, idle: 2 * time.Minute, keepAlive: 15 * time.Second, write: 10 * time.Second}
+var usualTimes = times{header: 10 * time.Second, idle: 2 * time.Minute, keepAlive: 15 * time.Second, write: 10 * time.Second, ask: 30 * time.Second, pong: 10 * time.Second}
 
 // Options are what a gateway is made with.
 type Options struct {

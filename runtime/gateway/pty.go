@@ -22,11 +22,6 @@ import (
 const (
 	// maxFrame is the longest frame from a client, in bytes.
 	maxFrame = 1 << 20
-	// pingTime is how long a client may take to answer that it is there, and
-	// pingEvery how often it is asked: one that went away without a word would hold
-	// the terminal at its size.
-	pingTime  = 10 * time.Second
-	pingEvery = 30 * time.Second
 	// ptyWriteTime is how long one frame may take to be taken. It is longer than
 	// a watcher may take nothing, so that one that was dropped and then goes on is
 	// told why.
@@ -62,7 +57,7 @@ func (g *Gateway) pty(w http.ResponseWriter, r *http.Request) error {
 		return caught.problem()
 	}
 	conn.SetReadLimit(maxFrame)
-	why := (&ptyClient{conn: conn, watcher: watcher}).run(g.life)
+	why := (&ptyClient{conn: conn, watcher: watcher, times: g.times}).run(g.life)
 	if errors.Is(why, session.ErrStalled) || errors.Is(why, errStalled) {
 		g.o.Log.Warn().Err(why).Str("session", found.Info().ID).Str("from", r.RemoteAddr).Msg("a slow watcher was closed")
 	}
@@ -90,7 +85,10 @@ func sizeOf(r *http.Request) (cols, rows int, err error) {
 type ptyClient struct {
 	conn    *websocket.Conn
 	watcher *session.Watcher
-	stalled atomic.Bool // a frame was not taken in time
+	times   times
+	stalled atomic.Bool  // a frame was not taken in time
+	frames  atomic.Int64 // that were read, and are done with
+	taking  atomic.Bool  // one is being taken: what follows it, pongs too, lies unread
 }
 
 // frame is one message, of either side.
@@ -176,7 +174,11 @@ func (p *ptyClient) input(ctx context.Context) error {
 		if kind != websocket.MessageText || json.Unmarshal(raw, &f) != nil {
 			return badFrame{errors.New("a frame must be a JSON object as text")}
 		}
-		if err := p.take(ctx, f); err != nil {
+		p.taking.Store(true)
+		err = p.take(ctx, f)
+		p.frames.Add(1)
+		p.taking.Store(false)
+		if err != nil {
 			return err
 		}
 	}
@@ -205,9 +207,10 @@ func (p *ptyClient) take(ctx context.Context, f frame) error {
 	return p.send(append(text, '}'))
 }
 
-// askAlive ends the connection of a client that is gone.
+// askAlive ends the connection of a client that is gone: one that went away
+// without a word would hold the terminal at its size.
 func (p *ptyClient) askAlive(ctx context.Context, end context.CancelCauseFunc) {
-	tick := time.NewTicker(pingEvery)
+	tick := time.NewTicker(p.times.ask)
 	defer tick.Stop()
 	for {
 		select {
@@ -215,9 +218,13 @@ func (p *ptyClient) askAlive(ctx context.Context, end context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		}
-		limited, cancel := context.WithTimeout(ctx, pingTime)
+		frames := p.frames.Load()
+		limited, cancel := context.WithTimeout(ctx, p.times.pong)
 		err := p.conn.Ping(limited)
 		cancel()
+		if err != nil && (p.taking.Load() || p.frames.Load() > frames) {
+			continue // it is there: its terminal takes its time
+		}
 		if err != nil {
 			end(fmt.Errorf("the client does not answer: %w", err))
 			return

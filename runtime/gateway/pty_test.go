@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -223,6 +225,36 @@ func TestPTYStalled(t *testing.T) {
 	stalled.closed(websocket.StatusPolicyViolation, "slow")
 	r.logs.wait(t, "a slow watcher was closed", 1)
 	goesOn()
+}
+
+// TestPTYInputThatWaits: a client whose input waits for its program is there,
+// although what it answers lies behind that input; one that answers nothing is not.
+func TestPTYInputThatWaits(t *testing.T) {
+	impatient := usualTimes
+	impatient.ask, impatient.pong = time.Millisecond, 100*time.Millisecond
+	r := startWith(t, impatient, nil)
+	r.terminal(`{"argv":["sh","-c","stty raw -echo; echo ready; exec sleep 999"],"name":"term"}`)
+	s := r.attach("/sessions/term/pty")
+	s.shows("ready")
+	typed := string(acp.AppendString([]byte(`{"kind":"input","data":`), strings.Repeat("x", 256<<10))) + "}"
+	s.send(typed)
+	if f := s.want("error"); !strings.Contains(f.Detail, "does not read") {
+		t.Errorf("%+v", f)
+	}
+	s.send(`{"kind":"ping"}`)
+	s.want("pong")
+
+	gone := r.attach("/sessions/term/pty") // and reads nothing, as the other one does from here on
+	for watchers := 2; watchers > 0; {
+		var info session.Info
+		decodeInto(t, r.request("GET", "/sessions/term", ""), http.StatusOK, &info)
+		watchers = info.Watchers
+	}
+	for {
+		if _, err := gone.next(); err != nil {
+			break
+		}
+	}
 }
 
 func TestStopEndsTerminals(t *testing.T) {
