@@ -100,7 +100,9 @@ func serveGateway(std streams, f *gatewayFlags, given func(string) bool) error {
 		return &exitError{exitFailed, err}
 	}
 	fmt.Fprintf(std.out, "%s serves %s\n", g.URL(), g.Workspace())
-	<-ctx.Done()
+	if std.out.lost() == nil { // else nobody was told where it is
+		<-ctx.Done()
+	}
 	if err := g.Stop(context.Background()); err != nil {
 		return &exitError{exitFailed, err}
 	}

@@ -34,6 +34,7 @@ var printing = map[string][][]string{
 	"chant-acp config set":      {{"--help"}},
 	"chant-acp config unset":    {{"--help"}},
 	"chant-acp config edit":     {{"--help"}, nil},
+	"chant-acp gateway":         {{"--workspace", "DIR", "--port", "0"}},
 	"chant-acp schema":          {{"config"}, {"manifest"}},
 	// These two remove what they name, and so come last.
 	"chant-acp sessions prune":  {{"--older-than", "1ns", "--dry-run"}, {"--older-than", "1ns"}},
