@@ -123,8 +123,11 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 			return console.Exit(console.Failed, errors.Join(err, g.Stop(context.Background())))
 		}
 		defer b.wait()
+		defer stop()
 	}
-	<-ctx.Done()
+	if std.Out.Lost() == nil { // else nobody was told where it is
+		<-ctx.Done()
+	}
 	if err := g.Stop(context.Background()); err != nil {
 		return console.Exit(console.Failed, err)
 	}

@@ -20,7 +20,7 @@ import (
 var printing = map[string][][]string{
 	"chant-acp":                   {{"--help"}, {"-h"}},
 	"chant-acp serve":             {{"--help"}},
-	"chant-acp gateway":           {{"--help"}},
+	"chant-acp gateway":           {{"--workspace", "DIR", "--port", "0"}},
 	"chant-acp heartbeat":         {nil},
 	"chant-acp heartbeat status":  {{"--workspace", "DIR"}},
 	"chant-acp heartbeat trust":   {{"--workspace", "DIR", "--yes"}},
