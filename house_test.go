@@ -50,7 +50,6 @@ var imports = map[string][]string{
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
-	"internal/atomicfile":   {},
 	"internal/caplog":       {},
 	"internal/durable":      {},
 	"internal/envmask":      {},

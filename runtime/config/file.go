@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/chant-acp/chant-acp/internal/atomicfile"
+	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
 // MaxFile is the largest file that is read, in bytes.
@@ -139,7 +139,7 @@ var ErrChanged = errors.New("it was changed by somebody else meanwhile, and was 
 // locked excludes other writers while change replaces the file, behind links. A
 // file that was not there and is not replaced is not there afterwards.
 func locked(path string, change func(path string, f *os.File) (changed bool, err error)) error {
-	path, err := atomicfile.Target(path)
+	path, err := durable.Target(path)
 	if err != nil {
 		return fmt.Errorf("the configuration can't be reached: %w", err)
 	}
@@ -171,8 +171,9 @@ func replaced(path string, f *os.File, before []byte, d *Document) (changed bool
 	if !bytes.Equal(now, before) || !current(path, f) {
 		return false, fmt.Errorf("%s: %w; try again", path, ErrChanged)
 	}
-	if err := atomicfile.Write(path, d.text, 0o600); err != nil {
-		return false, fmt.Errorf("the configuration was not changed: %w", err)
+	if err := durable.Write(path, d.text); err != nil {
+		// It may be in place and only its folder not flushed.
+		return !current(path, f), fmt.Errorf("writing the configuration %s: %w", path, err)
 	}
 	return true, nil
 }
