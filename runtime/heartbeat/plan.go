@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // Limits of a HEARTBEAT.md.
@@ -264,23 +266,10 @@ func (s *settings) set(line int, key, value string) {
 
 func unknownKey(key string) string {
 	hint := ""
-	for _, k := range keys() {
-		if edits(strings.ToLower(key), k) <= 2 {
-			hint = fmt.Sprintf("; did you mean %q?", k)
-		}
+	if k := near.Word(key, keys()); k != "" {
+		hint = fmt.Sprintf("; did you mean %q?", k)
 	}
 	return fmt.Sprintf("a block has no setting %q%s It may have: %s", key, cmp.Or(hint, "."), strings.Join(keys(), ", "))
-}
-
-// edits is the number of letters to insert, delete or exchange between a and b.
-func edits(a, b string) int {
-	if a == "" || b == "" {
-		return len(a) + len(b)
-	}
-	if a[0] == b[0] {
-		return edits(a[1:], b[1:])
-	}
-	return 1 + min(edits(a[1:], b), edits(a, b[1:]), edits(a[1:], b[1:]))
 }
 
 // schedule is what the settings of a block that begins in line amount to.
