@@ -50,6 +50,7 @@ var imports = map[string][]string{
 	"runtime/thread":       {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
+	"internal/brief":        {},
 	"internal/caplog":       {},
 	"internal/durable":      {},
 	"internal/envmask":      {},
