@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"runtime/thread":         {"acp", "acp/agent"},
 
 	"internal/answerschema": {},
-	"internal/atomicfile":   {},
+	"internal/brief":        {},
 	"internal/caplog":       {},
 	"internal/durable":      {},
 	"internal/envmask":      {},

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // Error codes of JSON-RPC 2.0 and of the protocol (schema type ErrorCode).
@@ -56,11 +57,11 @@ func (e *Error) Is(target error) bool {
 
 // MarshalJSON writes the error object with data.details.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	message := shorten(e.Message)
+	message := brief.Bytes(e.Message, maxEcho)
 	data := map[string]any{"details": message}
 	for k, v := range e.Data {
 		if s, ok := v.(string); ok {
-			v = shorten(s)
+			v = brief.Bytes(s, maxEcho)
 		}
 		data[k] = v
 	}
@@ -74,17 +75,6 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 // maxEcho bounds a text of an error object in bytes. Errors repeat what came
 // in, and that may have been megabytes.
 const maxEcho = 4 << 10
-
-func shorten(s string) string {
-	if len(s) <= maxEcho {
-		return s
-	}
-	n := maxEcho
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
 
 // UnmarshalJSON reads any error object; data that is not an object is kept
 // under "data".

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/internal/near"
 )
 
@@ -154,11 +155,7 @@ func (b *binder) set(p *param, label, value string) string {
 
 // show puts a value of the line into a message, at a length fit to read.
 func show(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return strconv.Quote(s)
+	return strconv.Quote(brief.Bytes(s, 60))
 }
 
 func (b *binder) unknownFlag(name, word string) string {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // Explain says what a command line would do, and does nothing: the argv, the
@@ -35,7 +37,7 @@ func (r *Registry) Explain(words []string, o ParseOptions) (string, error) {
 	}
 	row("effect", string(inv.Effect))
 	row("confirm", describeConfirm(inv.Confirm))
-	row("time limit", fmt.Sprintf("%s, then %s to end", shortDuration(inv.Timeout), shortDuration(inv.Grace)))
+	row("time limit", fmt.Sprintf("%s, then %s to end", brief.Duration(inv.Timeout), brief.Duration(inv.Grace)))
 	if inv.TTY {
 		row("terminal", "one of its own")
 	}
@@ -108,7 +110,7 @@ func (s *spec) detail(b *strings.Builder) {
 	}
 	row("effect", string(s.effect))
 	row("confirm", describeConfirm(s.confirm))
-	row("time limit", shortDuration(s.timeout))
+	row("time limit", brief.Duration(s.timeout))
 }
 
 // rows shows the parameters, and returns the width of the labels and what writes

@@ -16,7 +16,7 @@ const maxLinks = 40
 // clean.
 func within(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // insideProject refuses a path that leads out of root when the system follows

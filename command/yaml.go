@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/internal/near"
 )
 
@@ -160,22 +161,10 @@ func (d *decoder) duration(n *yaml.Node, what string, least, most time.Duration)
 		d.bad(n, "%s must be a duration such as 90s, 10m or 1h30m", what)
 		return 0, false
 	case v < least || v > most:
-		d.bad(n, "%s must be from %s to %s, and is %s", what, shortDuration(least), shortDuration(most), n.Value)
+		d.bad(n, "%s must be from %s to %s, and is %s", what, brief.Duration(least), brief.Duration(most), n.Value)
 		return 0, false
 	}
 	return v, true
-}
-
-// shortDuration writes 30m0s as 30m.
-func shortDuration(v time.Duration) string {
-	s := v.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
 }
 
 // oneOf reads one of a few words.

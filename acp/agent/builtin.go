@@ -10,6 +10,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // maxHistory is how many command lines a session remembers.
@@ -134,7 +135,7 @@ func (s *session) historyText(n int) string {
 		if e.ran {
 			took = span(e.took)
 		}
-		fmt.Fprintf(&b, "%4d  %s  %-11s  %8s  %-12s  %s\n", len(s.history)-i, e.at.Local().Format("2006-01-02 15:04:05"), e.state, took, cut(e.client, 12), cut(e.line, titleRunes))
+		fmt.Fprintf(&b, "%4d  %s  %-11s  %8s  %-12s  %s\n", len(s.history)-i, e.at.Local().Format("2006-01-02 15:04:05"), e.state, took, brief.Runes(e.client, 12), brief.Runes(e.line, titleRunes))
 	}
 	return fenced(b.String())
 }

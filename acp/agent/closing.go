@@ -3,9 +3,9 @@ package agent
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // closing is the one line that says what ended, how, and how long it took,
@@ -44,26 +44,13 @@ func (x *execution) verdict(e end, res host.Result) string {
 	case e.state == stateInterrupted:
 		return "was interrupted after " + after + ", because the client left"
 	case res.Stopped == host.StopTimeout:
-		return fmt.Sprintf("failed: it ran longer than its time limit of %s and was ended", limit(x.inv.Timeout))
+		return fmt.Sprintf("failed: it ran longer than its time limit of %s and was ended", brief.Duration(x.inv.Timeout))
 	case res.Err != nil:
 		return fmt.Sprintf("failed after %s: %v", after, res.Err)
 	case res.Signal != "":
 		return fmt.Sprintf("failed: it was ended by %s after %s", res.Signal, after)
 	}
 	return fmt.Sprintf("failed with exit code %d after %s", res.ExitCode, after)
-}
-
-// limit is a time limit as the manifest writes it, without zero parts.
-func limit(d time.Duration) string {
-	s := d.String()
-	s = strings.TrimSuffix(s, "0s")
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	if s == "" || strings.HasSuffix(d.String(), "s") && !strings.HasSuffix(d.String(), "m0s") {
-		return d.String()
-	}
-	return s
 }
 
 // notes are what else a person should know about the end.

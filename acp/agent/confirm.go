@@ -10,6 +10,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 const (
@@ -67,7 +68,7 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 	key, p := t.session.keep(inv)
 	t.keep(Event{Kind: EventCode, Code: &CodeEvent{Code: key, Words: p.words, Environment: p.env, Digest: p.digest, Until: p.until.UTC()}})
 	t.close(fmt.Sprintf("%s%s has to be confirmed. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
-		protectedMark(inv), code(cutBytes(inv.Line, fieldBytes)), describe(inv), limit(confirmFor), fenced("confirm "+key)))
+		protectedMark(inv), code(cutBytes(inv.Line, fieldBytes)), describe(inv), brief.Duration(confirmFor), fenced("confirm "+key)))
 	return end{
 		reason: acp.StopEndTurn, state: stateWaiting, line: inv.Line, title: title(inv),
 		meta: chantMeta{Confirm: key},
@@ -114,7 +115,7 @@ func (s *session) take(key string) (pendingConfirm, error) {
 		return p, fmt.Errorf("nothing waits for the code %s in this session: it was used, or never given out here. Type the command again to get a new one", code(key))
 	}
 	if time.Now().After(p.until) {
-		return p, fmt.Errorf("the code %s is older than %s. Type the command again to get a new one", code(key), limit(confirmFor))
+		return p, fmt.Errorf("the code %s is older than %s. Type the command again to get a new one", code(key), brief.Duration(confirmFor))
 	}
 	return p, nil
 }
@@ -188,7 +189,7 @@ func (x *execution) askPerson() (end, bool) {
 		if place.changed() == before {
 			return end{}, true
 		}
-		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", code(cut(x.inv.Line, titleRunes))))
+		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", code(brief.Runes(x.inv.Line, titleRunes))))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // tailLines of a program's output go into the final content of its tool call.
@@ -80,7 +81,7 @@ func newID() string {
 // title is the command line, led by the name of an environment that is
 // protected.
 func title(inv *command.Invocation) string {
-	return cut(protectedMark(inv)+visible(inv.Line), titleRunes)
+	return brief.Runes(protectedMark(inv)+visible(inv.Line), titleRunes)
 }
 
 func protectedMark(inv *command.Invocation) string {

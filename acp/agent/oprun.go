@@ -9,6 +9,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // opTurn is a turn that takes a run of an Op as far as it goes.
@@ -80,7 +81,7 @@ func requestOf(l *command.OpLine) host.OpRequest {
 // of is an end of this turn.
 func (r *opTurn) of(e end) end {
 	e = e.of(r.inv)
-	e.title = cut(r.mark+visible(r.inv.Line), titleRunes)
+	e.title = brief.Runes(r.mark+visible(r.inv.Line), titleRunes)
 	e.ran, e.took = e.ran || r.ran, r.took
 	return e
 }

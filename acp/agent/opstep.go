@@ -7,6 +7,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/internal/termtext"
 )
 
@@ -30,7 +31,7 @@ func stepTitle(mark string, info host.StepInfo) string {
 	if info.Compensation {
 		mark += "Undo: "
 	}
-	return cut(mark+visible(info.Title), titleRunes)
+	return brief.Runes(mark+visible(info.Title), titleRunes)
 }
 
 // stepInput is what the step is given, as far as it fits.
@@ -91,8 +92,8 @@ func stepHeader(mark string, info host.StepInfo) string {
 	if info.Compensation {
 		undo = "Undo: "
 	}
-	phase := cut(oneLine(visible(info.Phase)), titleRunes)
-	return fmt.Sprintf("\n%s%s%s › %s\n", mark, undo, phase, code(cut(oneLine(info.Title), titleRunes)))
+	phase := brief.Runes(oneLine(visible(info.Phase)), titleRunes)
+	return fmt.Sprintf("\n%s%s%s › %s\n", mark, undo, phase, code(brief.Runes(oneLine(info.Title), titleRunes)))
 }
 
 // openOutput prepares the way of what a step prints: into its own terminal, or as
@@ -132,7 +133,7 @@ func (v *opView) retry(e *host.StepRetry) {
 	if s == nil {
 		return
 	}
-	text := fmt.Sprintf("Attempt %d of %d of %s failed: %s The next one follows", e.Attempt, e.Of, code(cut(oneLine(s.info.Title), titleRunes)), sentenceEnd(cutBytes(oneLine(e.Err), fieldBytes)))
+	text := fmt.Sprintf("Attempt %d of %d of %s failed: %s The next one follows", e.Attempt, e.Of, code(brief.Runes(oneLine(s.info.Title), titleRunes)), sentenceEnd(cutBytes(oneLine(e.Err), fieldBytes)))
 	if e.Wait > 0 {
 		text += " in " + span(e.Wait)
 	}
@@ -271,7 +272,7 @@ func tailText(lines []string) string {
 // it printed where that does not stand there.
 func failureText(mark string, e *host.StepResult, withTail bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s%s failed", mark, code(cut(oneLine(e.Step.Title), titleRunes)))
+	fmt.Fprintf(&b, "\n%s%s failed", mark, code(brief.Runes(oneLine(e.Step.Title), titleRunes)))
 	if e.ExitCode != nil {
 		fmt.Fprintf(&b, " with exit code %d", *e.ExitCode)
 	}

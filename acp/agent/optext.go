@@ -9,6 +9,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // closing is the line that says where the run stopped, and why.
@@ -74,12 +75,12 @@ func runVerdict(res host.OpResult) string {
 }
 
 func failedStep(s *host.StepResult) string {
-	text := "The step " + code(cut(oneLine(s.Step.Title), titleRunes)) + " failed"
+	text := "The step " + code(brief.Runes(oneLine(s.Step.Title), titleRunes)) + " failed"
 	if s.ExitCode != nil {
 		text += fmt.Sprintf(" with exit code %d", *s.ExitCode)
 	}
 	if s.Err != "" {
-		text += ": " + cut(oneLine(s.Err), titleRunes)
+		text += ": " + brief.Runes(oneLine(s.Err), titleRunes)
 	}
 	return sentenceEnd(text)
 }
@@ -171,7 +172,7 @@ func decisionText(w host.OpWait) string {
 		text += " at " + moment(w.At)
 	}
 	if w.Note != "" {
-		text += ": " + visible(cut(oneLine(w.Note), titleRunes))
+		text += ": " + visible(brief.Runes(oneLine(w.Note), titleRunes))
 	}
 	return text
 }
@@ -209,7 +210,7 @@ func runTable(runs []host.RunInfo) string {
 		for _, name := range sortedKeys(r.Params) {
 			what += " " + name + "=" + r.Params[name]
 		}
-		fmt.Fprintf(&b, "%-8s  %-11s  %-19s  %-5s  %s\n", r.ID, r.State, began, fmt.Sprintf("%d/%d", r.Done, r.Steps), cut(visible(oneLine(what)), titleRunes))
+		fmt.Fprintf(&b, "%-8s  %-11s  %-19s  %-5s  %s\n", r.ID, r.State, began, fmt.Sprintf("%d/%d", r.Done, r.Steps), brief.Runes(visible(oneLine(what)), titleRunes))
 	}
 	return b.String()
 }

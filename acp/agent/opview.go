@@ -7,6 +7,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // opView shows the client what happens in a run: its plan, a tool call for each
@@ -140,7 +141,7 @@ func planEntries(phases []host.PlanPhase) []acp.PlanEntry {
 	var entries []acp.PlanEntry
 	room := pieceBytes
 	for i, ph := range phases {
-		content := cutBytes(cut(visible(oneLine(ph.Name)), titleRunes), fieldBytes)
+		content := cutBytes(brief.Runes(visible(oneLine(ph.Name)), titleRunes), fieldBytes)
 		if ph.Compensation {
 			content = "Undo: " + content
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // Values of the session option "output".
@@ -193,7 +194,7 @@ func fitCommands(list []acp.AvailableCommand) []acp.AvailableCommand {
 			if runes < titleRunes {
 				list[i].Input = nil
 			}
-			list[i].Description = cut(list[i].Description, runes)
+			list[i].Description = brief.Runes(list[i].Description, runes)
 			size += frame + jsonLen(list[i].Name) + jsonLen(list[i].Description)
 			if in := list[i].Input; in != nil {
 				size += len(`,"input":{"hint":""}`) + jsonLen(in.Hint)

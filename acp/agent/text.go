@@ -66,14 +66,6 @@ func fenced(s string) string {
 	return fence + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
 }
 
-// cut shortens s to n runes.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
 // cutBytes shortens s, at a rune, to n bytes of JSON.
 func cutBytes(s string, n int) string {
 	if len(s)*6 <= n || jsonLen(s) <= n {

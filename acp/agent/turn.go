@@ -12,6 +12,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // States of a turn, as _meta.chant.outcome of its response tells them.
@@ -385,6 +386,6 @@ func (t *turn) answer(e end) (after []func()) {
 // wait takes the place, telling the person when that takes long.
 func (t *turn) wait(line string, front bool) error {
 	return t.conn.agent.place.take(t.context(), line, front, func(holder string) {
-		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", code(cut(holder, titleRunes))))
+		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", code(brief.Runes(holder, titleRunes))))
 	})
 }

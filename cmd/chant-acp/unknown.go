@@ -48,6 +48,9 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if c.ArgsLenAtDash() == 0 && slices.ContainsFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == args[0] }) {
+		return fmt.Errorf("no command can stand behind \"--\", so %q is none there; write %q", args[0], c.CommandPath()+" "+args[0])
+	}
 	return unknownCommand(c, args[0])
 }
 

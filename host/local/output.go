@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 const (
@@ -31,7 +32,7 @@ type stepOutput struct {
 func (l *leg) newOutput(s *step) *stepOutput {
 	o := &stepOutput{leg: l, id: l.info(s).ID}
 	if s.phase.parallel {
-		o.prefix = []byte("[" + cutRunes(s.title, maxPrefix) + "] ")
+		o.prefix = []byte("[" + brief.Runes(s.title, maxPrefix) + "] ")
 		o.lines = newJoiner(o.give)
 	}
 	return o

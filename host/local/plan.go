@@ -13,6 +13,7 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/pause"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // plan is a config made ready to run: everything that can be wrong with a step
@@ -160,14 +161,7 @@ func activityTitle(fn string, shown json.RawMessage) string {
 }
 
 func oneLine(s string) string {
-	return cutRunes(strings.Join(strings.Fields(s), " "), maxTitle)
-}
-
-func cutRunes(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
+	return brief.Runes(strings.Join(strings.Fields(s), " "), maxTitle)
 }
 
 // shownArgs is the JSON object of what a step is given.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/pause"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // waits are what an open run waits for, in the order of its steps.
@@ -74,7 +75,7 @@ func (q question) isOf(r record, s *stepHistory) error {
 		{"run", q.Run, r.ID}, {"op", q.Op, r.Op}, {"digest", q.Digest, r.Digest}, {"requestId", q.RequestID, s.asked},
 	} {
 		if c.has != c.want {
-			return fmt.Errorf("its %s is %q, and the run has %q", c.name, cutRunes(c.has, maxTitle), c.want)
+			return fmt.Errorf("its %s is %q, and the run has %q", c.name, brief.Runes(c.has, maxTitle), c.want)
 		}
 	}
 	return nil

@@ -10,32 +10,72 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
-// Write puts data in the place of the file at path, with mode 0600: written beside
-// it under <path>.tmp.<12 hex>, flushed, renamed, and the folder flushed.
+// Write puts data in the place of the file at path, which need not be there yet;
+// its folder must. The file gets mode 0600, whatever it had: it is written beside
+// path under <path>.tmp.<12 hex>, flushed and renamed, and the folder is flushed.
+// A link at path is replaced, not followed: see [Target]. After an error before
+// the rename the file is as it was, and nothing is left beside it.
 func Write(path string, data []byte) error {
-	var random [6]byte
-	_, _ = rand.Read(random[:]) // never fails; crypto/rand ends the process instead
-	temp := path + ".tmp." + hex.EncodeToString(random[:])
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	temp, err := writeTemp(path, data)
 	if err != nil {
 		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Create makes a file as Write does, and leaves one that is there as it is: the
+// error is fs.ErrExist then.
+func Create(path string, data []byte) error {
+	temp, err := writeTemp(path, data)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temp) }()
+	// A link fails where there is a file already; a rename would replace it.
+	if err := os.Link(temp, path); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+func writeTemp(path string, data []byte) (string, error) {
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // never fails; crypto/rand ends the process instead
+	temp := path + tempMark + hex.EncodeToString(random[:])
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return "", err
 	}
 	_, err = f.Write(data)
 	if err == nil {
 		err = f.Sync()
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(temp)
-		return err
+		return "", err
 	}
-	return SyncDir(filepath.Dir(path))
+	return temp, nil
+}
+
+const tempMark = ".tmp."
+
+// Sweep removes what writes of path have left that a crash cut. It is for whoever
+// is the only one that writes there now.
+func Sweep(path string) {
+	beside, _ := os.ReadDir(filepath.Dir(path)) // what is left only takes room
+	for _, e := range beside {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+tempMark) {
+			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
 }
 
 // SyncDir flushes a folder, so that what was made or renamed in it stays.
@@ -44,8 +84,7 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	return errors.Join(err, d.Close())
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // Read reads a regular file of at most max bytes. It follows no link.
@@ -72,22 +111,36 @@ func Read(path string, max int64) ([]byte, error) {
 	return data, nil
 }
 
-// SetAside renames a damaged file to <path>.corrupt-<n>, the first n that is
-// free, and returns the new name: nothing is lost, and nothing reads it again.
+// SetAside renames a damaged file, or what stands in its place, to
+// <path>.corrupt-<n>, the first n that is free, and returns the new name: nothing
+// is lost, and nothing reads it again.
 func SetAside(path string) (string, error) {
 	for n := 1; ; n++ {
 		aside := fmt.Sprintf("%s.corrupt-%d", path, n)
-		// A link is made where no file is, a rename would replace one.
-		err := os.Link(path, aside)
-		if errors.Is(err, os.ErrExist) {
-			continue
-		}
-		if err == nil {
-			err = os.Remove(path)
-		}
-		if err != nil {
+		err := move(path, aside)
+		switch {
+		case errors.Is(err, os.ErrExist):
+		case err != nil:
 			return "", fmt.Errorf("setting aside %s: %w", path, err)
+		default:
+			return aside, SyncDir(filepath.Dir(path))
 		}
-		return aside, SyncDir(filepath.Dir(path))
 	}
+}
+
+// move renames a file to where none is.
+func move(path, to string) error {
+	// A link is made where no file is, a rename would replace one.
+	err := os.Link(path, to)
+	if err == nil {
+		return os.Remove(path)
+	}
+	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	// A folder, or a file system without links.
+	if _, err := os.Lstat(to); err == nil {
+		return os.ErrExist
+	}
+	return os.Rename(path, to)
 }

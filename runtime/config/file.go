@@ -2,16 +2,19 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/chant-acp/chant-acp/internal/atomicfile"
+	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
 // MaxFile is the largest file that is read, in bytes.
@@ -139,7 +142,7 @@ var ErrChanged = errors.New("it was changed by somebody else meanwhile, and was 
 // locked excludes other writers while change replaces the file, behind links. A
 // file that was not there and is not replaced is not there afterwards.
 func locked(path string, change func(path string, f *os.File) (changed bool, err error)) error {
-	path, err := atomicfile.Target(path)
+	path, err := durable.Target(path)
 	if err != nil {
 		return fmt.Errorf("the configuration can't be reached: %w", err)
 	}
@@ -150,7 +153,8 @@ func locked(path string, change func(path string, f *os.File) (changed bool, err
 	if err != nil {
 		return fmt.Errorf("the configuration can't be changed: %w", err)
 	}
-	defer f.Close() // which ends the lock
+	defer f.Close()
+	defer flock.Unlock(f)
 	changed, err := change(path, f)
 	if made && !changed {
 		_ = os.Remove(path) // who waits for it sees that it is gone
@@ -171,8 +175,9 @@ func replaced(path string, f *os.File, before []byte, d *Document) (changed bool
 	if !bytes.Equal(now, before) || !current(path, f) {
 		return false, fmt.Errorf("%s: %w; try again", path, ErrChanged)
 	}
-	if err := atomicfile.Write(path, d.text, 0o600); err != nil {
-		return false, fmt.Errorf("the configuration was not changed: %w", err)
+	if err := durable.Write(path, d.text); err != nil {
+		// It may be in place and only its folder not flushed.
+		return !current(path, f), fmt.Errorf("writing the configuration %s: %w", path, err)
 	}
 	return true, nil
 }
@@ -185,6 +190,9 @@ func (d *Document) versioned() (*Document, error) {
 	return d.with([]string{"version"}, []byte("1"))
 }
 
+// lockWait is how long another writer may take: it replaces a small file.
+const lockWait = 30 * time.Second
+
 // lock opens the file at path, makes it if need be, and excludes other writers
 // until it is closed. The file itself is what is locked, so that no other lies
 // about; a replaced one excludes nobody, so it is looked at again.
@@ -194,7 +202,7 @@ func lock(path string) (f *os.File, made bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		err = flock(f)
+		err = flock.File(context.Background(), f, unix.LOCK_EX, lockWait)
 		if err == nil && current(path, f) {
 			return f, made, nil
 		}
@@ -215,16 +223,6 @@ func openToWrite(path string) (f *os.File, made bool, err error) {
 		f, err = os.OpenFile(path, flags|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, true, err
-		}
-	}
-}
-
-// flock waits for the lock: other writers hold it for as long as it takes to
-// replace a small file.
-func flock(f *os.File) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			return err
 		}
 	}
 }

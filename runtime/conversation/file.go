@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
 // Limits of what is read: a conversation, and its front matter.
@@ -50,33 +51,10 @@ func Create(dir string, m Meta) error {
 	}
 	var b bytes.Buffer
 	m.writeMeta(&b)
-	tmp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", m.ID, rand.Uint64()))
-	defer func() { _ = os.Remove(tmp) }()
-	if err := writeSynced(tmp, b.Bytes()); err != nil {
+	if err := durable.Create(to, b.Bytes()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making the conversation %s: %w", to, err)
 	}
-	// A link fails where there is a file already; a rename would replace it.
-	if err := os.Link(tmp, to); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("making the conversation %s: %w", to, err)
-	}
-	return syncDir(dir)
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }
 
 // makeDir makes the folder of conversations. It comes with a workspace, so it,

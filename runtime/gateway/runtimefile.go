@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
 const (
@@ -206,25 +207,7 @@ func (c *claim) announce(at Running) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", runtimeName, err)
 	}
-	tmp := filepath.Join(c.dir, "."+runtimeName+"."+rand.Text()+".tmp")
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", runtimeName, err)
-	}
-	_, err = f.Write(append(raw, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(tmp, filepath.Join(c.dir, runtimeName))
-	}
-	if err != nil {
-		_ = os.Remove(tmp)
-		return fmt.Errorf("writing %s: %w", runtimeName, err)
-	}
-	d, err := os.Open(c.dir)
-	if err == nil {
-		err = errors.Join(d.Sync(), d.Close())
-	}
-	if err != nil {
+	if err := durable.Write(filepath.Join(c.dir, runtimeName), append(raw, '\n')); err != nil {
 		return fmt.Errorf("writing %s: %w", runtimeName, err)
 	}
 	return nil

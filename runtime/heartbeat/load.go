@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
 // restore reads what is kept of earlier runs. What was under way when its process
 // ended, however it did, is over.
 func (h *Heartbeat) restore() error {
-	h.store.sweep()
+	durable.Sweep(h.store.state()) // who has the lock is the only one that writes it
 	states, err := h.store.readState(h.o.Workspace)
 	if errors.Is(err, errBroken) {
 		err = h.putAside(h.store.state(), err, "runs begin with the next tick of each line")
@@ -31,7 +33,7 @@ func (h *Heartbeat) restore() error {
 
 // putAside makes room for a broken file of ours and says so.
 func (h *Heartbeat) putAside(path string, why error, follows string) error {
-	aside, err := setAside(path, h.o.Now())
+	aside, err := durable.SetAside(path)
 	if err != nil {
 		return errors.Join(why, err)
 	}

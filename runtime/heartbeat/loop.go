@@ -99,7 +99,7 @@ func New(o Options) (*Heartbeat, error) {
 // workspace ([ErrRunning]), or where the state is there and can't be read. It
 // may be called again when it has returned, and not before.
 func (h *Heartbeat) Run(ctx context.Context) error {
-	release, err := h.store.lock()
+	release, err := h.store.lock(ctx)
 	if err != nil {
 		return fmt.Errorf("the heartbeat does not start: %w", err)
 	}

@@ -459,7 +459,7 @@ func TestBrokenFilesAreSetAside(t *testing.T) {
 				}
 				r.start()
 				r.want("problem", "loaded")
-				aside, err := os.ReadFile(r.kept(".state.json.broken-*"))
+				aside, err := os.ReadFile(r.kept(".state.json.corrupt-*"))
 				if err != nil || string(aside) != text {
 					t.Errorf("%q %v", aside, err)
 				}
@@ -471,7 +471,7 @@ func TestBrokenFilesAreSetAside(t *testing.T) {
 				}
 				r.pass(2 * time.Minute)
 				r.want("problem", `stopped /HEARTBEAT.md is not trusted; look at it and trust it with "chant-acp heartbeat trust"`)
-				r.kept(".trust.json.broken-*")
+				r.kept(".trust.json.corrupt-*")
 				r.trust()
 				r.pass(time.Minute)
 				r.want("loaded", "started one for 00:04:00", "ended one completed")

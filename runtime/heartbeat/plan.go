@@ -11,6 +11,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
+	"github.com/chant-acp/chant-acp/internal/near"
 )
 
 // Limits of a HEARTBEAT.md.
@@ -264,23 +267,10 @@ func (s *settings) set(line int, key, value string) {
 
 func unknownKey(key string) string {
 	hint := ""
-	for _, k := range keys() {
-		if edits(strings.ToLower(key), k) <= 2 {
-			hint = fmt.Sprintf("; did you mean %q?", k)
-		}
+	if k := near.Word(key, keys()); k != "" {
+		hint = fmt.Sprintf("; did you mean %q?", k)
 	}
 	return fmt.Sprintf("a block has no setting %q%s It may have: %s", key, cmp.Or(hint, "."), strings.Join(keys(), ", "))
-}
-
-// edits is the number of letters to insert, delete or exchange between a and b.
-func edits(a, b string) int {
-	if a == "" || b == "" {
-		return len(a) + len(b)
-	}
-	if a[0] == b[0] {
-		return edits(a[1:], b[1:])
-	}
-	return 1 + min(edits(a[1:], b), edits(a, b[1:]), edits(a[1:], b[1:]))
 }
 
 // schedule is what the settings of a block that begins in line amount to.
@@ -294,7 +284,7 @@ func (s *settings) schedule(line int) Schedule {
 	case !hasEvery && !hasCron:
 		s.bad(line, "this block does not say when it runs; begin it with every: 10m, say, or with cron: 0 3 * * *")
 	case hasEvery && s.result.Jitter >= s.result.Every:
-		s.bad(s.lines["jitter"], "jitter has to be shorter than every, which is %s", shortDuration(s.result.Every))
+		s.bad(s.lines["jitter"], "jitter has to be shorter than every, which is %s", brief.Duration(s.result.Every))
 	}
 	return s.result
 }
@@ -312,7 +302,7 @@ func parseEvery(value string) (time.Duration, string) {
 	case err != nil:
 		return 0, fmt.Sprintf("every is a duration such as 90s, 10m or 1h30m (a day is 24h), and not %q", show(value))
 	case d < MinEvery || d > MaxEvery:
-		return 0, fmt.Sprintf("every is at least %s and at most %s, and not %s", shortDuration(MinEvery), shortDuration(MaxEvery), d)
+		return 0, fmt.Sprintf("every is at least %s and at most %s, and not %s", brief.Duration(MinEvery), brief.Duration(MaxEvery), d)
 	case d%time.Second != 0:
 		return 0, fmt.Sprintf("every is a whole number of seconds, and not %s", d)
 	}
@@ -325,7 +315,7 @@ func parseJitter(value string) (time.Duration, string) {
 	case err != nil:
 		return 0, fmt.Sprintf("jitter is a duration such as 30s or 5m, and not %q", show(value))
 	case d < 0 || d > MaxJitter:
-		return 0, fmt.Sprintf("jitter is at least 0s and at most %s, and not %s", shortDuration(MaxJitter), d)
+		return 0, fmt.Sprintf("jitter is at least 0s and at most %s, and not %s", brief.Duration(MaxJitter), d)
 	}
 	return d, ""
 }
@@ -335,18 +325,6 @@ func show(text string) string {
 	const most = 60
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"
-	}
-	return text
-}
-
-// shortDuration is 10m for 10m0s.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
 }

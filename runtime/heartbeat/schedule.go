@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // A Schedule says when a job runs: by Every or by Cron, one of which is set.
@@ -25,10 +27,10 @@ type Schedule struct {
 func (s Schedule) String() string {
 	text := "cron " + s.Cron
 	if s.Every > 0 {
-		text = "every " + shortDuration(s.Every)
+		text = "every " + brief.Duration(s.Every)
 	}
 	if s.Jitter > 0 {
-		text += ", jitter " + shortDuration(s.Jitter)
+		text += ", jitter " + brief.Duration(s.Jitter)
 	}
 	return text
 }

@@ -3,7 +3,8 @@ package heartbeat
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // State says how far a run is.
@@ -90,14 +91,6 @@ const maxText = 2 << 10
 
 // bounded makes an outcome fit to be kept.
 func (o Outcome) bounded() Outcome {
-	text := strings.ToValidUTF8(o.Text, "\uFFFD")
-	if len(text) > maxText {
-		text = text[:maxText]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
-		}
-		text += "…"
-	}
-	o.Text = text
+	o.Text = brief.Bytes(strings.ToValidUTF8(o.Text, "\uFFFD"), maxText)
 	return o
 }

@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,14 +10,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/flock"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
 
@@ -97,102 +97,47 @@ func load(path string, into any, check func() error) (found bool, err error) {
 	return true, nil
 }
 
-// setAside renames a broken file to a name that says so, and returns that.
-func setAside(path string, now time.Time) (string, error) {
-	aside := fmt.Sprintf("%s.broken-%s-%04x", path, now.UTC().Format("20060102T150405Z"), rand.Uint32()&0xffff)
-	if err := os.Rename(path, aside); err != nil {
-		return "", fmt.Errorf("setting a broken file aside: %w", err)
+func (s store) makeDir() error {
+	if err := stateroot.Make(filepath.Dir(s.dir)); err != nil {
+		return err
 	}
-	return aside, nil
+	return stateroot.Make(s.dir)
 }
 
 // save replaces a file as a whole; after a crash it is the old or the new one.
 func (s store) save(path string, v any) error {
-	if err := stateroot.Make(filepath.Dir(s.dir)); err != nil {
-		return err
-	}
-	if err := stateroot.Make(s.dir); err != nil {
+	if err := s.makeDir(); err != nil {
 		return err
 	}
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	temp := fmt.Sprintf("%s.%016x.tmp", path, rand.Uint64())
-	if err := writeSynced(temp, append(raw, '\n')); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return syncDir(s.dir)
+	return durable.Write(path, append(raw, '\n'))
 }
 
-// sweep removes what writes of the state have left that a crash cut. Whoever has
-// the lock is the only one that writes it.
-func (s store) sweep() {
-	left, _ := filepath.Glob(s.state() + ".*.tmp") // the pattern is a good one, unless the state root is odd
-	for _, path := range left {
-		_ = os.Remove(path) // it only takes room
-	}
-}
+// lockWait outlasts those who look for a moment whether the lock is held.
+const lockWait = 250 * time.Millisecond
 
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// lock makes this process the one that runs the heartbeat of the workspace. The
-// lock is the kernel's, belongs to the open file, and ends with the process,
-// however that ends.
-func (s store) lock() (release func(), err error) {
-	if err := stateroot.Make(filepath.Dir(s.dir)); err != nil {
+// lock makes this process the one that runs the heartbeat of the workspace.
+func (s store) lock(ctx context.Context) (release func(), err error) {
+	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
-	if err := stateroot.Make(s.dir); err != nil {
-		return nil, err
+	l, err := flock.Take(ctx, s.lockPath(), lockWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, ErrRunning
 	}
-	f, err := os.OpenFile(s.lockPath(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-			return nil, ErrRunning
-		}
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil
+	return l.Release, nil
 }
 
-// locked says whether a process has the lock, without taking it.
+// locked says whether a process has the lock.
 func (s store) locked() bool {
-	f, err := os.OpenFile(s.lockPath(), os.O_RDWR|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	l := unix.Flock_t{Type: unix.F_WRLCK}
-	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l)
-	return err == nil && l.Type != unix.F_UNLCK
+	held, err := flock.Held(s.lockPath())
+	return err == nil && held
 }
 
 // ErrRunning says that another loop runs for the workspace.

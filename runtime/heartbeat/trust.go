@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
 // A Grant is the yes of a person to one content of a workspace's file.
@@ -31,7 +33,7 @@ func Trust(stateDir string, f *File, now time.Time) error {
 	s := newStore(stateDir, f.Workspace)
 	g := grantFile{head{version, f.Workspace}, Grant{f.Digest, now.UTC()}}
 	if _, err := s.readGrant(f.Workspace); errors.Is(err, errBroken) {
-		if _, err := setAside(s.grant(), now); err != nil {
+		if _, err := durable.SetAside(s.grant()); err != nil {
 			return err
 		}
 	} else if errors.Is(err, errNewer) {
@@ -56,7 +58,7 @@ func Untrust(stateDir, workspace string) (bool, error) {
 	} else if err != nil {
 		return false, fmt.Errorf("taking the trust back: %w", err)
 	}
-	return true, syncDir(s.dir)
+	return true, durable.SyncDir(s.dir)
 }
 
 // readGrant returns nil where there is none.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 const (
@@ -19,6 +20,8 @@ const (
 	maxRequests = 64
 	// cancelWait bounds the writing of a cancel to an agent that does not read.
 	cancelWait = 5 * time.Second
+	// eventText is how much of a text an event shows, in bytes.
+	eventText = 200
 )
 
 // agentSide is the client of one agent. What it knows is under the session's lock.
@@ -113,7 +116,7 @@ func (a *agentSide) begin(text string) (t *turn, err error) {
 		t = &turn{number: a.turns, steps: make(map[string]Step), done: make(chan struct{})}
 		a.turn = t
 		a.show(i)
-		return []notice{{EventTurnStarted, TurnStarted{Turn: t.number, Text: short(text)}}}
+		return []notice{{EventTurnStarted, TurnStarted{Turn: t.number, Text: brief.Bytes(text, eventText)}}}
 	})
 	return t, err
 }
@@ -289,13 +292,4 @@ func (a *agentSide) watch() {
 	}
 	a.session.because(why)
 	a.session.child.Stop(process.Cancelled)
-}
-
-// short cuts a text for an event.
-func short(s string) string {
-	const limit = 200
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/internal/termtext"
 )
 
@@ -146,7 +147,7 @@ func (a *agentSide) started(id string, agent *acp.Implementation) (err error) {
 		a.id = id
 		i.State, i.AgentSession = StateRunning, id
 		if agent != nil {
-			i.AgentName, i.AgentVersion = short(agent.Name), short(agent.Version)
+			i.AgentName, i.AgentVersion = brief.Bytes(agent.Name, eventText), brief.Bytes(agent.Version, eventText)
 		}
 		a.show(i)
 		return []notice{{EventStarted, nil}}
@@ -215,7 +216,7 @@ func (o *agentOutput) skip(text []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.first == "" {
-		o.first = short(termtext.LastLines(text[:min(len(text), 1<<10)], 1, 200))
+		o.first = brief.Bytes(termtext.LastLines(text[:min(len(text), 1<<10)], 1, 200), eventText)
 	}
 	if o.lines++; o.starting && o.lines >= maxNoise {
 		return errNoise

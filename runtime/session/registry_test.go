@@ -378,7 +378,7 @@ func TestBrokenStateFile(t *testing.T) {
 			if len(r.List()) != 0 {
 				t.Errorf("%+v", r.List())
 			}
-			aside, err := filepath.Glob(path + ".broken-*")
+			aside, err := filepath.Glob(path + ".corrupt-*")
 			if err != nil || len(aside) != 1 {
 				t.Fatalf("%q, %v", aside, err)
 			}

@@ -1,19 +1,19 @@
 package session
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
 const (
@@ -48,9 +48,9 @@ func load(path string, log zerolog.Logger) ([]Info, error) {
 	}
 	past, err := parseState(raw)
 	if err != nil {
-		aside := path + ".broken-" + time.Now().UTC().Format("20060102T150405.000000000Z")
-		if moved := os.Rename(path, aside); moved != nil {
-			return nil, fmt.Errorf("%s can't be understood (%w) nor set aside: %w; move it away", path, err, moved)
+		aside, moved := durable.SetAside(path)
+		if moved != nil {
+			return nil, fmt.Errorf("%s can't be understood (%w): %w; move it away", path, err, moved)
 		}
 		log.Warn().Err(err).Str("file", aside).Msg("the list of earlier sessions could not be understood and was set aside; the list begins anew")
 		return nil, nil
@@ -156,31 +156,5 @@ func writeState(path string, infos []Info) error {
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()+".tmp")
-	if err := writeSynced(tmp, append(raw, '\n')); err != nil {
-		_ = os.Remove(tmp)
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		_ = os.Remove(tmp)
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Write(path, append(raw, '\n'))
 }

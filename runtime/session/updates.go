@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // maxSteps is how many tool calls and entries of a plan are known of a turn; beyond that they are not told of.
@@ -60,7 +61,7 @@ func (a *agentSide) step(now Step) {
 		if !known && len(a.turn.steps) >= maxSteps {
 			return nil
 		}
-		now.Turn, now.Title = a.turn.number, short(now.Title)
+		now.Turn, now.Title = a.turn.number, brief.Bytes(now.Title, eventText)
 		if now.Title == "" {
 			now.Title = before.Title
 		}

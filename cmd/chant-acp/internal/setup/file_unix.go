@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
 // copyOwner gives a new version the owner of the old one where we may: it
@@ -18,11 +20,4 @@ func copyOwner(f *os.File, old fs.FileInfo) {
 
 // syncDir makes a rename outlast a loss of power. The rename itself is done
 // when it runs, and some file systems cannot do it, so nothing hangs on it.
-func syncDir(dir string) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return
-	}
-	_ = d.Sync()
-	_ = d.Close()
-}
+func syncDir(dir string) { _ = durable.SyncDir(dir) }

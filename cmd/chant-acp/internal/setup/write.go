@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // Change says what Write did.
@@ -110,9 +112,5 @@ func lines(b []byte) []string {
 const maxDiffLine = 400
 
 func cut(line string) string {
-	line = strings.TrimSuffix(line, "\r")
-	if len(line) <= maxDiffLine {
-		return line
-	}
-	return strings.ToValidUTF8(line[:maxDiffLine], "") + "…"
+	return brief.Bytes(strings.TrimSuffix(line, "\r"), maxDiffLine)
 }
