@@ -163,11 +163,18 @@ func gateIn(turn int, meta acp.Meta) (Gate, bool) {
 
 // call asks the agent. The error says what the agent did, or is the cause of ctx. Where the connection has ended, it waits for the agent's end.
 func (a *agentSide) call(ctx context.Context, method string, params, result any) error {
+	encoded, err := acp.AppendValue(nil, params)
+	if err != nil {
+		return fmt.Errorf("%s can't be sent: %w", method, err)
+	}
 	var raw json.RawMessage
-	err := a.conn.Call(ctx, method, params, &raw)
+	err = a.conn.Call(ctx, method, json.RawMessage(encoded), &raw)
 	var answered *acp.Error
 	switch {
 	case errors.As(err, &answered):
+		if details, ok := answered.Data["details"].(string); ok && details != answered.Message {
+			return fmt.Errorf("the agent answered %s with an error: %w: %s", method, err, details)
+		}
 		return fmt.Errorf("the agent answered %s with an error: %w", method, err)
 	case err != nil && ctx.Err() != nil && a.ctx.Err() == nil:
 		return context.Cause(ctx)
@@ -183,12 +190,12 @@ func (a *agentSide) call(ctx context.Context, method string, params, result any)
 
 // ended says how the agent ended while it was to answer method.
 func (a *agentSide) ended(method string) error {
-	how := fmt.Sprintf("it ended with exit code %d", a.exit.Code)
+	how := fmt.Sprintf("the agent ended with exit code %d", a.exit.Code)
 	switch {
 	case a.exit.Cause != process.Finished:
-		how = "it was ended"
+		how = a.session.reason()
 	case a.exit.Signal != "":
-		how = "it was ended by " + a.exit.Signal
+		how = "the agent was ended by " + a.exit.Signal
 	}
 	text := fmt.Sprintf("%s before it answered %s", how, method)
 	return &endedError{text}
@@ -276,7 +283,11 @@ func (a *agentSide) watch() {
 		return
 	case <-limit.C:
 	}
-	a.session.because("it was ended because it closed its standard output, or its input, and can't be talked to any more")
+	why := "it was ended because it had closed its standard output or its input"
+	if errors.Is(a.conn.Err(), errNoise) {
+		why = "it was ended because it does not speak the protocol"
+	}
+	a.session.because(why)
 	a.session.child.Stop(process.Cancelled)
 }
 

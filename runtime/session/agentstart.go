@@ -25,7 +25,7 @@ const (
 
 var (
 	errStartLimit = errors.New("it took too long")
-	errNoise      = errors.New("it does not speak the protocol")
+	errNoise      = errors.New("what it prints is not the protocol")
 )
 
 // StartAgent starts an ACP agent and opens a session in it. ctx bounds the start, as does a limit of a minute. The error is an *AgentError where the
@@ -51,6 +51,9 @@ func (r *Registry) StartAgent(ctx context.Context, spec AgentSpec) (*Session, er
 	limited, cancel := context.WithTimeoutCause(ctx, r.startLimit, errStartLimit)
 	defer cancel()
 	if err := s.agent.handshake(limited, spec); err != nil {
+		if ctx.Err() != nil {
+			err = &advisedError{context.Cause(ctx)}
+		}
 		child.Stop(process.Cancelled)
 		<-s.done // at most the ladder's 3 s
 		r.remove(s)
@@ -94,7 +97,7 @@ func (a *agentSide) handshake(ctx context.Context, spec AgentSpec) error {
 		return err
 	}
 	if hello.ProtocolVersion != acp.ProtocolVersion {
-		return fmt.Errorf("it speaks version %d of the protocol, and version %d is needed; install another version of it", hello.ProtocolVersion, acp.ProtocolVersion)
+		return &advisedError{fmt.Errorf("it speaks version %d of the protocol, and version %d is needed; install another version of it", hello.ProtocolVersion, acp.ProtocolVersion)}
 	}
 	var session struct {
 		SessionID string `json:"sessionId"`
@@ -102,13 +105,13 @@ func (a *agentSide) handshake(ctx context.Context, spec AgentSpec) error {
 	err = a.call(ctx, acp.MethodSessionNew, acp.NewSessionRequest{Cwd: spec.Cwd, McpServers: []acp.McpServer{}, Meta: spec.Meta}, &session)
 	var refused *acp.Error
 	if errors.As(err, &refused) && refused.Code == acp.CodeAuthRequired {
-		return fmt.Errorf("%w; log in to it first, by its own command%s", err, waysIn(hello.AuthMethods))
+		return &advisedError{fmt.Errorf("%w; log in to it first, by its own command%s", err, waysIn(hello.AuthMethods))}
 	}
 	if err == nil && session.SessionID == "" {
 		err = errors.New("its answer to session/new has no sessionId")
 	}
 	if err != nil {
-		return err
+		return &advisedError{fmt.Errorf("%w; it speaks the protocol but opens no session: see by its own command that it works, and that it is logged in", err)}
 	}
 	return a.started(session.SessionID, hello.AgentInfo)
 }
@@ -151,20 +154,27 @@ func (a *agentSide) started(id string, agent *acp.Implementation) (err error) {
 	return err
 }
 
-// failure says why an agent, which has ended, could not be started.
+// failure says why an agent, which has ended, could not be started, and what to do.
 func (a *agentSide) failure(command []string, err error) error {
 	e := &AgentError{Command: command, Err: err, Stderr: a.stderr.String()}
-	var answered *acp.Error
-	if errors.As(err, &answered) {
+	var advised *advisedError
+	if errors.As(err, &advised) {
 		return e
 	}
-	if noise := a.stdout.noise(); noise != "" {
-		e.Err = fmt.Errorf("%w; on standard output it printed what is no message of the Agent Client Protocol, first %q: is it an ACP agent? Some become one by a flag", err, noise)
-	} else if errors.Is(err, errStartLimit) {
-		e.Err = fmt.Errorf("%w: it has said nothing that can be understood in %v; is it an ACP agent? Some become one by a flag. Run the command in a terminal to see what it waits for", err, a.session.registry.startLimit)
+	if errors.Is(err, errStartLimit) {
+		e.Err = fmt.Errorf("%w: there was no answer that can be understood within %v", err, a.session.registry.startLimit)
 	}
+	if noise := a.stdout.noise(); noise != "" {
+		e.Err = fmt.Errorf("%w; on standard output it printed what is no message of the Agent Client Protocol, first %q", e.Err, noise)
+	}
+	e.Err = fmt.Errorf("%w; is it an ACP agent? Some become one by a flag. Run the command in a terminal to see what it does", e.Err)
 	return e
 }
+
+// advisedError says itself what to do.
+type advisedError struct{ error }
+
+func (e *advisedError) Unwrap() error { return e.error }
 
 // agentOutput is what an agent prints, without lines that can be no message: some greet on standard output.
 type agentOutput struct {

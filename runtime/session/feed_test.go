@@ -192,7 +192,7 @@ func TestFeedStallWithoutPressure(t *testing.T) {
 		if dropped.Load() {
 			t.Error("dropped too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if _, err := r.takeNow(); !errors.Is(err, ErrStalled) {
 			t.Errorf("not dropped: %v", err)

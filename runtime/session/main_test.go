@@ -102,7 +102,10 @@ func (a *testAgent) serve() {
 		case acp.MethodSessionPrompt:
 			go a.prompt(m)
 		case acp.MethodSessionCancel:
-			a.cancels <- struct{}{}
+			select {
+			case a.cancels <- struct{}{}:
+			default:
+			}
 		}
 	}
 }
@@ -118,7 +121,7 @@ func (a *testAgent) initialize(m message) {
 	case "other version":
 		a.say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":99}}`, m.ID)
 	case "refuses":
-		a.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no license"}}`, m.ID)
+		a.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"Internal error","data":{"details":"no license"}}}`, m.ID)
 	case "nonsense":
 		a.say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"one"}}`, m.ID)
 	default:

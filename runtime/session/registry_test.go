@@ -425,7 +425,7 @@ func TestEndedAreForgotten(t *testing.T) {
 	}
 	told.await(t, EventForgotten)
 	r.tidy()
-	if got := s.ReadTerminal(10); got != nil && len(got) != 0 {
+	if got := s.ReadTerminal(10); len(got) != 0 {
 		t.Errorf("%q is kept", got)
 	}
 }

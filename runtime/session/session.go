@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -131,6 +132,13 @@ func (s *Session) because(why string) {
 	if s.why == "" {
 		s.why = why
 	}
+}
+
+// reason is what because kept.
+func (s *Session) reason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.why, "it was ended")
 }
 
 // supervise waits for the end of the child and tells of it. One goroutine of each session runs it; the registry waits for that.
