@@ -47,9 +47,19 @@ func loadConfig() (string, *config.Document, error) {
 	}
 	d, err := config.Load(path)
 	if err != nil {
-		return "", nil, &exitError{exitFailed, err}
+		return "", nil, notDone(err)
 	}
 	return path, d, nil
+}
+
+// notDone is the error of a command that could not do what it was to. A broken
+// file can be mended.
+func notDone(err error) error {
+	var broken *config.SyntaxError
+	if errors.As(err, &broken) {
+		err = fmt.Errorf("%w\nTo mend it: chant-acp config edit", err)
+	}
+	return &exitError{exitFailed, err}
 }
 
 // completeKeys completes the first argument to a key.
@@ -256,7 +266,7 @@ func setConfig(std streams, profile, key, value string) error {
 		return err
 	})
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return notDone(err)
 	}
 	warnOfSet(std, after, profile, key)
 	return nil
@@ -307,7 +317,7 @@ func newConfigUnset(std streams) *cobra.Command {
 				return err
 			})
 			if err != nil {
-				return &exitError{exitFailed, err}
+				return notDone(err)
 			}
 			return nil
 		},

@@ -58,6 +58,10 @@ func noticeOf(broken error, problems []config.Problem) agent.Notice {
 	if broken != nil {
 		text = "The configuration can't be used, so the defaults count in its place:"
 		lines = append(lines, broken.Error())
+		var syntax *config.SyntaxError
+		if errors.As(broken, &syntax) {
+			lines = append(lines, "To mend it: chant-acp config edit")
+		}
 	}
 	for _, p := range problems {
 		lines = append(lines, p.String())

@@ -47,7 +47,7 @@ func (d *Document) Settings(profile string, env func(string) string) (Settings, 
 	s := Settings{Profile: r.profile}
 	for i := range table {
 		if k := &table[i]; k.setting != nil {
-			if v := r.value(k, k.Name); v.value != nil {
+			if v := r.value(k, ""); v.value != nil {
 				assign(k.setting(&s), v.value)
 			}
 		}
@@ -81,10 +81,10 @@ func (d *Document) Values(profile string, env func(string) string) (values []Val
 	for i := range table {
 		switch k := &table[i]; {
 		case k.setting != nil:
-			values = append(values, r.value(k, k.Name))
+			values = append(values, r.value(k, ""))
 		case k.adapter != nil:
 			for _, slug := range r.slugs() {
-				values = append(values, r.value(k, strings.Replace(k.Name, "<slug>", slug, 1)))
+				values = append(values, r.value(k, slug))
 			}
 		}
 	}
@@ -129,8 +129,16 @@ func (r *resolver) note(key, format string, args ...any) {
 	r.found = append(r.found, Problem{Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
-// value is what counts for a key: the first place that has a good value.
-func (r *resolver) value(k *Key, name string) Value {
+// value is what counts for a key, of an adapter where slug is not empty: the
+// first place that has a good value.
+func (r *resolver) value(k *Key, slug string) Value {
+	path := strings.Split(k.Name, ".")
+	for i := range path {
+		if wildcard(path[i]) {
+			path[i] = slug
+		}
+	}
+	name := joinKey(path)
 	if variable := k.Variable(); variable != "" {
 		if text := r.env(variable); text != "" {
 			v, wrong := k.parse(text)
@@ -139,10 +147,6 @@ func (r *resolver) value(k *Key, name string) Value {
 			}
 			r.note(variable, "%s %s", variable, wrong)
 		}
-	}
-	path := strings.Split(name, ".")
-	if k.adapter != nil { // a slug may have dots
-		path = []string{"adapters", name[len("adapters.") : len(name)-len(lastPart(k.Name))-1], lastPart(k.Name)}
 	}
 	if r.profile != "" {
 		if v, ok := r.inFile(k, name, inProfile(r.profile, path)); ok {
@@ -159,8 +163,6 @@ func (r *resolver) value(k *Key, name string) Value {
 	v, _ := k.parse(k.Default)
 	return Value{k, name, FromDefault, asJSON(k, k.Default), v}
 }
-
-func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // inFile is the value at a path of the file, if it is a good one.
 func (r *resolver) inFile(k *Key, name string, path []string) (Value, bool) {
@@ -239,7 +241,7 @@ func (r *resolver) slugs() []string {
 func (r *resolver) adapter(slug string) (a Adapter, ok bool) {
 	for i := range table {
 		if k := &table[i]; k.adapter != nil {
-			if v := r.value(k, strings.Replace(k.Name, "<slug>", slug, 1)); v.value != nil {
+			if v := r.value(k, slug); v.value != nil {
 				assign(k.adapter(&a), v.value)
 			}
 		}

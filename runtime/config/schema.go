@@ -34,7 +34,7 @@ func Schema() []byte {
 			continue
 		}
 		if k.adapter != nil {
-			block, rest = "adapter", lastPart(k.Name)
+			block, rest = "adapter", k.Name[strings.LastIndexByte(k.Name, '.')+1:]
 		}
 		if sections[block] == nil {
 			sections[block] = object{"type": "object", "properties": object{}}
