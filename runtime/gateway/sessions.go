@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,20 +54,21 @@ func (g *Gateway) find(r *http.Request) (*session.Session, error) {
 	return g.sessions.Find(r.PathValue("id"))
 }
 
-// sessionCache is the answer of GET /sessions, for as long as nothing changes:
-// writing a hundred sessions as JSON takes ten times as long as comparing them.
+// sessionCache is the answer of GET /sessions, for as long as nothing changes.
 type sessionCache struct {
 	mu   sync.Mutex
-	of   []session.Info
-	body []byte
+	of   uint64 // the registry's version
+	body []byte // nil: none yet
 }
 
-func (c *sessionCache) answer(list []session.Info) ([]byte, error) {
+func (c *sessionCache) answer(r *session.Registry) ([]byte, error) {
+	version := r.Version() // before the list, so that a change meanwhile is another version
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.body != nil && slices.EqualFunc(c.of, list, sameInfo) {
+	if c.body != nil && c.of == version {
 		return c.body, nil
 	}
+	list := r.List()
 	if list == nil {
 		list = []session.Info{}
 	}
@@ -76,25 +76,13 @@ func (c *sessionCache) answer(list []session.Info) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the sessions: %w", err)
 	}
-	c.of, c.body = list, append(body, '\n')
+	c.of, c.body = version, append(body, '\n')
 	return c.body, nil
-}
-
-// sameInfo says whether two descriptions are alike in every field.
-func sameInfo(a, b session.Info) bool {
-	if (a.ExitCode == nil) != (b.ExitCode == nil) || a.ExitCode != nil && *a.ExitCode != *b.ExitCode {
-		return false
-	}
-	return a.ID == b.ID && a.Name == b.Name && a.Kind == b.Kind && a.State == b.State && a.Adapter == b.Adapter &&
-		a.Cwd == b.Cwd && a.PID == b.PID && a.Started.Equal(b.Started) && a.Ended.Equal(b.Ended) &&
-		a.Signal == b.Signal && a.Reason == b.Reason && a.Cols == b.Cols && a.Rows == b.Rows &&
-		a.Watchers == b.Watchers && a.MCP == b.MCP && a.AgentSession == b.AgentSession &&
-		a.AgentName == b.AgentName && a.AgentVersion == b.AgentVersion && a.Turn == b.Turn && slices.Equal(a.Argv, b.Argv)
 }
 
 // listSessions serves GET /sessions.
 func (g *Gateway) listSessions(w http.ResponseWriter, _ *http.Request) error {
-	body, err := g.listCache.answer(g.sessions.List())
+	body, err := g.listCache.answer(g.sessions)
 	if err != nil {
 		return err
 	}

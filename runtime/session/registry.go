@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -51,6 +52,8 @@ type Options struct {
 
 // Registry keeps the sessions. Shutdown ends it.
 type Registry struct {
+	version atomic.Uint64 // see Version; grows under the lock of what changes
+
 	opts  Options
 	saver *saver
 	// startLimit bounds the start of an agent.
@@ -84,6 +87,9 @@ func Open(o Options) (*Registry, error) {
 	}
 	return r, nil
 }
+
+// Version grows before anything that List returns changes: whoever asks for it before List, and gets the same number later, has what List would return.
+func (r *Registry) Version() uint64 { return r.version.Load() }
 
 // List returns all sessions, the oldest first.
 func (r *Registry) List() []Info {
@@ -161,6 +167,7 @@ func (r *Registry) remove(s *Session) bool {
 	defer r.mu.Unlock()
 	i := slices.Index(r.sessions, s)
 	if i >= 0 {
+		r.version.Add(1)
 		r.sessions = slices.Delete(r.sessions, i, i+1)
 	}
 	return i >= 0
@@ -195,6 +202,7 @@ func (r *Registry) enter(s *Session) error {
 	if r.leaving {
 		return ErrShutdown
 	}
+	r.version.Add(1)
 	r.sessions = append(r.sessions, s)
 	return nil
 }

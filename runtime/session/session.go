@@ -70,6 +70,7 @@ func (s *Session) change(f func(*Info) []notice) {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	s.mu.Lock()
+	r.version.Add(1)
 	told := f(&s.info)
 	info := s.infoNow()
 	s.mu.Unlock()

@@ -31,6 +31,7 @@ func (s *Session) Attach(cols, rows int) (*Watcher, error) {
 	w := &Watcher{session: s, cols: cols, rows: rows}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.registry.version.Add(1)
 	w.reader, _ = s.feed.subscribe(w.leave)
 	if s.watchers == nil {
 		s.watchers = make(map[*Watcher]struct{})
@@ -65,6 +66,7 @@ func (w *Watcher) leave() {
 	s := w.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.registry.version.Add(1)
 	delete(s.watchers, w)
 	s.fit()
 }
@@ -87,6 +89,7 @@ func (w *Watcher) Resize(cols, rows int) error {
 	if s.info.State == StateEnded {
 		return ErrEnded
 	}
+	s.registry.version.Add(1)
 	w.cols, w.rows = cols, rows
 	s.fit()
 	return nil
