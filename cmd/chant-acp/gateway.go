@@ -115,7 +115,7 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 	}
 	fmt.Fprintf(std.Out, "%s serves %s\n", g.URL(), g.Workspace())
 	if f.heartbeat {
-		b := &beat{gateway: g, self: self, log: log}
+		b := &beat{gateway: g, agent: ownAgent(self, f.profile), log: log}
 		if runs != nil {
 			b.rt = runs.rt
 		}
@@ -200,7 +200,7 @@ func adapters(self, profile string) ([]gateway.Adapter, error) {
 	var list []gateway.Adapter
 	if _, other := s.Adapters[own]; !other {
 		list = append(list, gateway.Adapter{
-			Slug: own, Command: []string{self, "serve", "--confirm", "ask", "--gates", "ask"}, Env: personal(),
+			Slug: own, Command: ownAgent(self, profile, "--confirm", "ask", "--gates", "ask"), Env: personal(),
 			Description: "The allow-listed commands of a project", MCP: true,
 		})
 	}
@@ -216,6 +216,15 @@ func adapters(self, profile string) ([]gateway.Adapter, error) {
 		list = append(list, gateway.Adapter{Slug: slug, Command: a.Command, Env: env, Description: a.Description, MCP: a.MCP})
 	}
 	return list, nil
+}
+
+// ownAgent is the command of our own agent, which the gateway's profile is for, too.
+func ownAgent(self, profile string, flags ...string) []string {
+	command := append([]string{self, "serve"}, flags...)
+	if profile != "" {
+		command = append(command, "--profile", profile)
+	}
+	return command
 }
 
 // personal is what makes the one who speaks to the gateway the person behind our

@@ -26,7 +26,7 @@ const heartbeatSession = "heartbeat"
 type beat struct {
 	gateway *gateway.Gateway
 	rt      host.Runtime // nil where no Op can run
-	self    string
+	agent   []string     // the command of the agent that runs it
 	log     zerolog.Logger
 
 	session *session.Session // used by one run at a time
@@ -98,7 +98,7 @@ func (b *beat) open(ctx context.Context) (*session.Session, error) {
 		}
 	}
 	s, err := b.gateway.Sessions().StartAgent(ctx, session.AgentSpec{
-		Adapter: "chant-acp", Command: []string{b.self, "serve"}, Env: []string{serve.OriginVariable + "=heartbeat"},
+		Adapter: "chant-acp", Command: b.agent, Env: []string{serve.OriginVariable + "=heartbeat"},
 		Cwd: b.gateway.Workspace(), Name: heartbeatSession,
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ func (g *Gateway) startAgent(w http.ResponseWriter, r *http.Request) error {
 		return startProblem(err)
 	}
 	if body.Prompt != "" {
-		g.begin(s, body.Prompt)
+		_, _ = g.begin(s, body.Prompt) // fails where it has ended, which its Info says
 	}
 	g.soon(w)
 	return created(w, s)
@@ -61,18 +61,22 @@ type turnResult struct {
 
 // begin starts a turn. It belongs to its session: that whoever asked for it goes
 // away does not end it.
-func (g *Gateway) begin(s *session.Session, text string) <-chan turnResult {
-	done := make(chan turnResult, 1)
+func (g *Gateway) begin(s *session.Session, text string) (<-chan turnResult, error) {
 	if !g.work.enter() {
-		done <- turnResult{err: unavailable.problem("the gateway stops")}
-		return done
+		return nil, unavailable.problem("the gateway stops")
 	}
+	wait, err := s.Begin(text, nil)
+	if err != nil {
+		g.work.Done()
+		return nil, err
+	}
+	done := make(chan turnResult, 1)
 	go func() {
 		defer g.work.Done()
-		turn, err := s.Prompt(g.life, text, nil)
+		turn, err := wait(g.life)
 		done <- turnResult{turn, err}
 	}()
-	return done
+	return done, nil
 }
 
 // prompt serves POST /sessions/{id}/prompt.
@@ -91,15 +95,10 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	switch info := s.Info(); {
-	case info.Kind != session.KindAgent:
-		return session.ErrWrongKind
-	case info.State == session.StateEnded:
-		return session.ErrEnded
-	case info.Turn == session.TurnRunning || info.Turn == session.TurnWaiting:
-		return session.ErrBusy
+	done, err := g.begin(s, body.Prompt)
+	if err != nil {
+		return err
 	}
-	done := g.begin(s, body.Prompt)
 	if body.Wait != nil && !*body.Wait {
 		g.soon(w)
 		return writeJSON(w, http.StatusAccepted, s.Info())

@@ -61,24 +61,36 @@ type request struct {
 	answer chan string // gets the option once; "" for cancelled
 }
 
-// Prompt runs a turn and returns when it has ended. When ctx ends first the turn is cancelled, and Prompt returns the cause of ctx without waiting for the agent.
-// meta is the _meta of session/prompt. The error is ErrBusy, ErrEnded, ErrWrongKind, or what the agent answered.
+// Prompt runs a turn and returns when it has ended: it is Begin and the wait that that returns.
 func (s *Session) Prompt(ctx context.Context, text string, meta acp.Meta) (Turn, error) {
-	a := s.agent
-	if a == nil {
-		return Turn{}, s.notAnAgent()
-	}
-	t, err := a.begin(text)
+	wait, err := s.Begin(text, meta)
 	if err != nil {
 		return Turn{}, err
 	}
-	go a.run(t, text, meta) // counted by begin; close waits for it
-	select {
-	case <-t.done:
-		return t.result, t.err
-	case <-ctx.Done():
-		return Turn{}, withError(context.Cause(ctx), s.Cancel())
+	return wait(ctx)
+}
+
+// Begin starts a turn, which the session's Info shows from now on, and returns what waits for its end. meta is the _meta of session/prompt. The error is ErrBusy, ErrEnded or
+// ErrWrongKind; that of wait is ErrEnded or what the agent answered. When the ctx of wait ends first the turn is cancelled, and wait returns the cause of ctx without waiting for
+// the agent.
+func (s *Session) Begin(text string, meta acp.Meta) (wait func(ctx context.Context) (Turn, error), err error) {
+	a := s.agent
+	if a == nil {
+		return nil, s.notAnAgent()
 	}
+	t, err := a.begin(text)
+	if err != nil {
+		return nil, err
+	}
+	go a.run(t, text, meta) // counted by begin; close waits for it
+	return func(ctx context.Context) (Turn, error) {
+		select {
+		case <-t.done:
+			return t.result, t.err
+		case <-ctx.Done():
+			return Turn{}, withError(context.Cause(ctx), s.Cancel())
+		}
+	}, nil
 }
 
 func (s *Session) notAnAgent() error {
