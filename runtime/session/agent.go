@@ -70,8 +70,8 @@ func (s *Session) Prompt(ctx context.Context, text string, meta acp.Meta) (Turn,
 	return wait(ctx)
 }
 
-// Begin starts a turn, which the session's Info shows from now on, and returns what waits for its end. meta is the _meta of session/prompt. The error is ErrBusy, ErrEnded or
-// ErrWrongKind; that of wait is ErrEnded or what the agent answered. When the ctx of wait ends first the turn is cancelled, and wait returns the cause of ctx without waiting for
+// Begin starts a turn, which the session's Info shows from now on, and returns what waits for its end. meta is the _meta of session/prompt. The error is ErrBusy, ErrStarting, ErrEnded
+// or ErrWrongKind; that of wait is ErrEnded or what the agent answered. When the ctx of wait ends first the turn is cancelled, and wait returns the cause of ctx without waiting for
 // the agent.
 func (s *Session) Begin(text string, meta acp.Meta) (wait func(ctx context.Context) (Turn, error), err error) {
 	a := s.agent
@@ -112,8 +112,10 @@ func withError(err, more error) error {
 func (a *agentSide) begin(text string) (t *turn, err error) {
 	a.session.change(func(i *Info) []notice {
 		switch {
-		case i.State != StateRunning || a.leaving:
+		case i.State == StateEnded || a.leaving:
 			err = ErrEnded
+		case i.State == StateStarting:
+			err = ErrStarting
 		case a.turn != nil:
 			err = ErrBusy
 		}
