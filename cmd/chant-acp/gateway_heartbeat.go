@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -85,7 +86,34 @@ func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heart
 	case err != nil:
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: err.Error()}
 	}
-	return outcomeOf(t)
+	o := outcomeOf(t)
+	if o.State == heartbeat.Waiting {
+		o.Text = b.whatFor(ctx, o.Ref)
+	}
+	return o
+}
+
+// whatFor says in one line what a run waits for, and what a person types.
+func (b *beat) whatFor(ctx context.Context, run string) string {
+	text := "its run " + run + " waits"
+	if b.rt == nil {
+		return text
+	}
+	info, err := b.rt.RunInfo(ctx, host.RunRef{ID: run})
+	if err != nil {
+		return text
+	}
+	for _, w := range info.Waits {
+		switch {
+		case w.Kind == host.WaitGate && w.State == host.WaitOpen:
+			return fmt.Sprintf("%s at the gate %s; to decide, type %q or %q, and then %q", text, w.Name, w.Approve, w.Reject, w.Continue)
+		case w.Kind == host.WaitEvent:
+			return fmt.Sprintf("%s for the event %s; once it happened, type %q, and then %q", text, w.Name, w.Signal, w.Continue)
+		case w.Kind == host.WaitSleep:
+			return fmt.Sprintf("%s until %s; to go on then, type %q", text, w.Until.UTC().Format(time.DateTime+" MST"), w.Continue)
+		}
+	}
+	return text
 }
 
 // open returns the session, and starts it where it is not there, or not any more.

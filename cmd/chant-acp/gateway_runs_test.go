@@ -223,6 +223,10 @@ func TestGatewayDecidesForPeopleOnly(t *testing.T) {
 			t.Errorf("%s: %s", session, answer)
 		}
 	}
+	p.want(http.StatusCreated, "POST", "/sessions/terminal", fmt.Sprintf(`{"argv": [%q, "prompt", "approve gated ship"], "name": "terminal"}`, chant))
+	output := p.follow("/sessions/terminal/stream")
+	output.await("", "a program that chant-acp runs")
+	output.await("exit", "")
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
 		Endpoint: p.at.URL + "/mcp", HTTPClient: &http.Client{Transport: withToken(p.at.Token)}, DisableStandaloneSSE: true,
 	}, nil)
