@@ -125,6 +125,10 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 		defer b.wait()
 	}
 	<-ctx.Done()
+	commands.leave() // at the same time, and not when all else has ended
+	if runs != nil {
+		runs.leave()
+	}
 	if err := g.Stop(context.Background()); err != nil {
 		return console.Exit(console.Failed, err)
 	}

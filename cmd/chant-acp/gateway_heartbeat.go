@@ -76,7 +76,8 @@ func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heart
 	if err != nil {
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: err.Error()}
 	}
-	defer context.AfterFunc(ctx, func() { _ = s.Cancel() })() // the gateway ends the session, too
+	// The gateway ends the session with itself, and the turn is interrupted: what is
+	// cancelled could not be taken up again.
 	t, err := s.Prompt(context.WithoutCancel(ctx), job.Command, nil)
 	switch {
 	case ctx.Err() != nil:

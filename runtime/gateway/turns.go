@@ -47,36 +47,10 @@ func (g *Gateway) startAgent(w http.ResponseWriter, r *http.Request) error {
 		return startProblem(err)
 	}
 	if body.Prompt != "" {
-		_, _ = g.begin(s, body.Prompt) // fails where it has ended, which its Info says
+		_, _ = s.Begin(body.Prompt, nil) // fails where it has ended, which its Info says
 	}
 	g.soon(w)
 	return created(w, s)
-}
-
-// turnResult is how a prompt ended.
-type turnResult struct {
-	turn session.Turn
-	err  error
-}
-
-// begin starts a turn. It belongs to its session: that whoever asked for it goes
-// away does not end it.
-func (g *Gateway) begin(s *session.Session, text string) (<-chan turnResult, error) {
-	if !g.work.enter() {
-		return nil, unavailable.problem("the gateway stops")
-	}
-	wait, err := s.Begin(text, nil)
-	if err != nil {
-		g.work.Done()
-		return nil, err
-	}
-	done := make(chan turnResult, 1)
-	go func() {
-		defer g.work.Done()
-		turn, err := wait(g.life)
-		done <- turnResult{turn, err}
-	}()
-	return done, nil
 }
 
 // prompt serves POST /sessions/{id}/prompt.
@@ -95,7 +69,9 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := g.begin(s, body.Prompt)
+	// The turn belongs to its session: that whoever asked for it goes away does not
+	// end it.
+	turn, err := s.Begin(body.Prompt, nil)
 	if err != nil {
 		return err
 	}
@@ -104,9 +80,9 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 		return writeJSON(w, http.StatusAccepted, s.Info())
 	}
 	select {
-	case result := <-done:
+	case <-turn.Done():
 		g.soon(w)
-		return answerTurn(w, result)
+		return answerTurn(w, turn)
 	case <-r.Context().Done():
 		if g.life.Err() != nil {
 			return unavailable.problem("the gateway stops, and the turn with it")
@@ -115,14 +91,15 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-func answerTurn(w http.ResponseWriter, result turnResult) error {
-	if err := result.err; err != nil {
+func answerTurn(w http.ResponseWriter, begun *session.Begun) error {
+	turn, err := begun.Result()
+	if err != nil {
 		if p := sessionProblem(err); p != nil {
 			return p
 		}
 		return badAgent.problem("the agent did not take the prompt: %v", err)
 	}
-	return writeJSON(w, http.StatusOK, result.turn)
+	return writeJSON(w, http.StatusOK, turn)
 }
 
 // cancelTurn serves POST /sessions/{id}/cancel.

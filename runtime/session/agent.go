@@ -61,19 +61,24 @@ type request struct {
 	answer chan string // gets the option once; "" for cancelled
 }
 
-// Prompt runs a turn and returns when it has ended: it is Begin and the wait that that returns.
+// Prompt runs a turn and returns when it has ended. When ctx ends first the turn is cancelled, and Prompt returns the cause of ctx without waiting for the agent.
+// The other errors are those of Begin, and what the agent answered.
 func (s *Session) Prompt(ctx context.Context, text string, meta acp.Meta) (Turn, error) {
-	wait, err := s.Begin(text, meta)
+	b, err := s.Begin(text, meta)
 	if err != nil {
 		return Turn{}, err
 	}
-	return wait(ctx)
+	select {
+	case <-b.Done():
+		return b.Result()
+	case <-ctx.Done():
+		return Turn{}, withError(context.Cause(ctx), s.Cancel())
+	}
 }
 
-// Begin starts a turn, which the session's Info shows from now on, and returns what waits for its end. meta is the _meta of session/prompt. The error is ErrBusy, ErrStarting, ErrEnded
-// or ErrWrongKind; that of wait is ErrEnded or what the agent answered. When the ctx of wait ends first the turn is cancelled, and wait returns the cause of ctx without waiting for
-// the agent.
-func (s *Session) Begin(text string, meta acp.Meta) (wait func(ctx context.Context) (Turn, error), err error) {
+// Begin starts a turn, which the session's Info shows from now on. It ends with Cancel, or with the session, at the latest. meta is the _meta of session/prompt. The error is ErrBusy,
+// ErrStarting, ErrEnded or ErrWrongKind.
+func (s *Session) Begin(text string, meta acp.Meta) (*Begun, error) {
 	a := s.agent
 	if a == nil {
 		return nil, s.notAnAgent()
@@ -83,15 +88,17 @@ func (s *Session) Begin(text string, meta acp.Meta) (wait func(ctx context.Conte
 		return nil, err
 	}
 	go a.run(t, text, meta) // counted by begin; close waits for it
-	return func(ctx context.Context) (Turn, error) {
-		select {
-		case <-t.done:
-			return t.result, t.err
-		case <-ctx.Done():
-			return Turn{}, withError(context.Cause(ctx), s.Cancel())
-		}
-	}, nil
+	return &Begun{t}, nil
 }
+
+// Begun is a turn that was started.
+type Begun struct{ turn *turn }
+
+// Done is closed when the turn has ended.
+func (b *Begun) Done() <-chan struct{} { return b.turn.done }
+
+// Result is how it ended, once Done is closed. The error is ErrEnded, or what the agent answered.
+func (b *Begun) Result() (Turn, error) { return b.turn.result, b.turn.err }
 
 func (s *Session) notAnAgent() error {
 	if s.kind == KindAgent {
