@@ -117,6 +117,9 @@ type OpRefusal struct {
 	Lines []string
 	// Runs are those among which the line has to choose, or the one it is about.
 	Runs []RunInfo
+	// Missing says that the run, or the gate of it, that the line names is not
+	// there, and was not before.
+	Missing bool
 }
 
 func (e *OpRefusal) Error() string {

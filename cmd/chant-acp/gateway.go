@@ -115,7 +115,7 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 	}
 	fmt.Fprintf(std.Out, "%s serves %s\n", g.URL(), g.Workspace())
 	if f.heartbeat {
-		b := &beat{gateway: g, self: self, log: log}
+		b := &beat{gateway: g, agent: ownAgent(self, f.profile), log: log}
 		if runs != nil {
 			b.rt = runs.rt
 		}
@@ -127,6 +127,10 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 	}
 	if std.Out.Lost() == nil { // else nobody was told where it is
 		<-ctx.Done()
+	}
+	commands.leave() // at the same time, and not when all else has ended
+	if runs != nil {
+		runs.leave()
 	}
 	if err := g.Stop(context.Background()); err != nil {
 		return console.Exit(console.Failed, err)
@@ -203,7 +207,7 @@ func adapters(self, profile string) ([]gateway.Adapter, error) {
 	var list []gateway.Adapter
 	if _, other := s.Adapters[own]; !other {
 		list = append(list, gateway.Adapter{
-			Slug: own, Command: []string{self, "serve", "--confirm", "ask", "--gates", "ask"}, Env: personal(),
+			Slug: own, Command: ownAgent(self, profile, "--confirm", "ask", "--gates", "ask"), Env: personal(),
 			Description: "The allow-listed commands of a project", MCP: true,
 		})
 	}
@@ -219,6 +223,15 @@ func adapters(self, profile string) ([]gateway.Adapter, error) {
 		list = append(list, gateway.Adapter{Slug: slug, Command: a.Command, Env: env, Description: a.Description, MCP: a.MCP})
 	}
 	return list, nil
+}
+
+// ownAgent is the command of our own agent, which the gateway's profile is for, too.
+func ownAgent(self, profile string, flags ...string) []string {
+	command := append([]string{self, "serve"}, flags...)
+	if profile != "" {
+		command = append(command, "--profile", profile)
+	}
+	return command
 }
 
 // personal is what makes the one who speaks to the gateway the person behind our

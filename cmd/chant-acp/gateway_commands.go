@@ -50,7 +50,7 @@ func (c *gatewayCommands) runs(workspace string) (*gatewayRuns, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGatewayRuns(rt, c.log), nil
+	return newGatewayRuns(rt, c.log, serve.Origin(os.Getenv) == agent.OriginClient), nil
 }
 
 // mostText is how much of what a turn says is returned.

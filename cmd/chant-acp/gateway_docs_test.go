@@ -63,6 +63,10 @@ func TestGatewayExamples(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(workspace, ".chant-acp", "conversations"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	const release = "name: release\nphases:\n  - name: Ship\n    steps: [{gate: ship}, {shell: echo shipped}]\n"
+	if err := os.WriteFile(filepath.Join(workspace, "release.op.yaml"), []byte(release), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	startGateway(t, workspace)
 	setup, ran := "", 0
 	for _, e := range examples(string(page)) {
@@ -75,7 +79,7 @@ func TestGatewayExamples(t *testing.T) {
 		ran++
 		t.Run(fmt.Sprintf("line %d", e.line), func(t *testing.T) { e.run(t, workspace, setup) })
 	}
-	if ran < 15 {
+	if ran < 18 {
 		t.Errorf("only %d examples were found", ran)
 	}
 }

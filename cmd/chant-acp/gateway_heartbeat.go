@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -26,7 +27,7 @@ const heartbeatSession = "heartbeat"
 type beat struct {
 	gateway *gateway.Gateway
 	rt      host.Runtime // nil where no Op can run
-	self    string
+	agent   []string     // the command of the agent that runs it
 	log     zerolog.Logger
 
 	session *session.Session // used by one run at a time
@@ -75,7 +76,8 @@ func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heart
 	if err != nil {
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: err.Error()}
 	}
-	defer context.AfterFunc(ctx, func() { _ = s.Cancel() })() // the gateway ends the session, too
+	// The gateway ends the session with itself, and the turn is interrupted: what is
+	// cancelled could not be taken up again.
 	t, err := s.Prompt(context.WithoutCancel(ctx), job.Command, nil)
 	switch {
 	case ctx.Err() != nil:
@@ -85,7 +87,34 @@ func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heart
 	case err != nil:
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: err.Error()}
 	}
-	return outcomeOf(t)
+	o := outcomeOf(t)
+	if o.State == heartbeat.Waiting {
+		o.Text = b.whatFor(ctx, o.Ref)
+	}
+	return o
+}
+
+// whatFor says in one line what a run waits for, and what a person types.
+func (b *beat) whatFor(ctx context.Context, run string) string {
+	text := "its run " + run + " waits"
+	if b.rt == nil {
+		return text
+	}
+	info, err := b.rt.RunInfo(ctx, host.RunRef{ID: run})
+	if err != nil {
+		return text
+	}
+	for _, w := range info.Waits {
+		switch {
+		case w.Kind == host.WaitGate && w.State == host.WaitOpen:
+			return fmt.Sprintf("%s at the gate %s; to decide, type %q or %q, and then %q", text, w.Name, w.Approve, w.Reject, w.Continue)
+		case w.Kind == host.WaitEvent:
+			return fmt.Sprintf("%s for the event %s; once it happened, type %q, and then %q", text, w.Name, w.Signal, w.Continue)
+		case w.Kind == host.WaitSleep:
+			return fmt.Sprintf("%s until %s; to go on then, type %q", text, w.Until.UTC().Format(time.DateTime+" MST"), w.Continue)
+		}
+	}
+	return text
 }
 
 // open returns the session, and starts it where it is not there, or not any more.
@@ -98,7 +127,7 @@ func (b *beat) open(ctx context.Context) (*session.Session, error) {
 		}
 	}
 	s, err := b.gateway.Sessions().StartAgent(ctx, session.AgentSpec{
-		Adapter: "chant-acp", Command: []string{b.self, "serve"}, Env: []string{serve.OriginVariable + "=heartbeat"},
+		Adapter: "chant-acp", Command: b.agent, Env: []string{serve.OriginVariable + "=heartbeat"},
 		Cwd: b.gateway.Workspace(), Name: heartbeatSession,
 	})
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -20,8 +18,9 @@ const gatewayClient = "gateway"
 // gatewayRuns are the runs of a workspace's project, for people who speak to its
 // gateway.
 type gatewayRuns struct {
-	rt  host.Runtime
-	log zerolog.Logger
+	rt     host.Runtime
+	log    zerolog.Logger
+	person bool // who speaks to the gateway is one
 
 	life    context.Context
 	leave   context.CancelFunc
@@ -30,8 +29,8 @@ type gatewayRuns struct {
 	undoing sync.WaitGroup
 }
 
-func newGatewayRuns(rt host.Runtime, log zerolog.Logger) *gatewayRuns {
-	r := &gatewayRuns{rt: rt, log: log}
+func newGatewayRuns(rt host.Runtime, log zerolog.Logger, person bool) *gatewayRuns {
+	r := &gatewayRuns{rt: rt, log: log, person: person}
 	r.life, r.leave = context.WithCancel(context.Background())
 	return r
 }
@@ -81,6 +80,9 @@ func gateOf(w host.OpWait) gateway.Gate {
 // Resolve implements gateway.Runs. An approval runs nothing, as on the command
 // line; what a rejected run did is undone from here on, without being waited for.
 func (r *gatewayRuns) Resolve(ctx context.Context, run, gate string, d gateway.Decision) (gateway.Gate, error) {
+	if !r.person {
+		return gateway.Gate{}, gateway.ErrNoPerson
+	}
 	info, err := r.rt.RunInfo(ctx, host.RunRef{ID: run})
 	var refusal *host.OpRefusal
 	if errors.As(err, &refusal) {
@@ -89,15 +91,14 @@ func (r *gatewayRuns) Resolve(ctx context.Context, run, gate string, d gateway.D
 	if err != nil {
 		return gateway.Gate{}, err
 	}
-	name, _, _ := strings.Cut(gate, "@")
-	if !slices.ContainsFunc(info.Waits, func(w host.OpWait) bool { return w.Kind == host.WaitGate && w.Name == name }) {
-		return gateway.Gate{}, fmt.Errorf("%w (it is %s)", gateway.ErrNoGate, info.State)
-	}
 	actor := host.Actor{Client: gatewayClient}
 	w, err := r.rt.Decide(ctx, host.GateAnswer{
 		Ref: host.RunRef{ID: info.ID, Op: info.Op}, Gate: gate, Approve: d.Approve, Note: d.Note, Answer: d.Answer, Actor: actor,
 	})
-	if errors.As(err, &refusal) {
+	switch {
+	case errors.As(err, &refusal) && refusal.Missing:
+		return gateway.Gate{}, fmt.Errorf("%w (%s)", gateway.ErrNoGate, refusal.Reason)
+	case errors.As(err, &refusal):
 		return gateway.Gate{}, errors.New(refusal.Reason)
 	}
 	if err == nil && w.State == host.WaitRejected {

@@ -31,7 +31,13 @@ type daemon struct {
 // startGateway starts one in a workspace and waits until it listens.
 func startGateway(t *testing.T, workspace string, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{Cmd: program(t, append([]string{"gateway", "--workspace", workspace, "--port", "0"}, args...)...), workspace: workspace, stderr: &strings.Builder{}}
+	return startGatewayProcess(t, program(t, append([]string{"gateway", "--workspace", workspace, "--port", "0"}, args...)...), workspace)
+}
+
+// startGatewayProcess starts one that is made already.
+func startGatewayProcess(t *testing.T, c *exec.Cmd, workspace string) *daemon {
+	t.Helper()
+	d := &daemon{Cmd: c, workspace: workspace, stderr: &strings.Builder{}}
 	d.Stderr = d.stderr
 	out, err := d.StdoutPipe()
 	if err != nil {
@@ -40,7 +46,12 @@ func startGateway(t *testing.T, workspace string, args ...string) *daemon {
 	if err := d.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = d.Process.Kill(); _ = d.Wait() })
+	t.Cleanup(func() { // by itself, or what it started would still write when its folders go
+		late := time.AfterFunc(patience, func() { _ = d.Process.Kill() })
+		defer late.Stop()
+		_ = d.Process.Signal(syscall.SIGTERM)
+		_ = d.Wait()
+	})
 	d.first, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		_ = d.Wait()

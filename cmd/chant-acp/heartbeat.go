@@ -263,11 +263,10 @@ func verdict(r *command.Registry, line string) string {
 	case decides(inv.Name):
 		return "NOT ALLOWED: " + inv.Name + " is a person's to type"
 	}
-	text := fmt.Sprintf("allowed: %s, effect %s", inv.Kind, inv.Effect)
 	if inv.Confirm != command.ConfirmNone {
-		text += fmt.Sprintf("; a person is asked each time (confirm: %s), and it waits for one", inv.Confirm)
+		return fmt.Sprintf("NOT ALLOWED: a person has to confirm it each time (confirm: %s)", inv.Confirm)
 	}
-	return text
+	return fmt.Sprintf("allowed: %s, effect %s", inv.Kind, inv.Effect)
 }
 
 // oneLine is text of several lines as one, as it may stand on a terminal.

@@ -90,7 +90,9 @@ func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpW
 		return nil, host.OpWait{}, &host.OpRefusal{Reason: fmt.Sprintf("The gate %s of the run %s was decided before, by %s at %s.",
 			quote(name), k.id(), passed.By, passed.At.Format(time.RFC3339))}
 	}
-	return nil, host.OpWait{}, &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s does not wait at a gate %s.", k.id(), k.Op, quote(name)), Lines: gates}
+	return nil, host.OpWait{}, &host.OpRefusal{
+		Reason: fmt.Sprintf("The run %s of %s does not wait at a gate %s.", k.id(), k.Op, quote(name)), Lines: gates, Missing: true,
+	}
 }
 
 func (rt *Runtime) over(ctx context.Context, k *kept) error {

@@ -316,7 +316,7 @@ func (rt *Runtime) resolve(ctx context.Context, ref host.RunRef) (*kept, error) 
 func (rt *Runtime) named(ctx context.Context, ref host.RunRef) (*kept, error) {
 	k, err := rt.load(ref.ID)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(ref.ID)), Lines: []string{"run list"}}
+		return nil, &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(ref.ID)), Lines: []string{"run list"}, Missing: true}
 	}
 	if err != nil {
 		return nil, err

@@ -139,6 +139,31 @@ func (w *work) end() {
 	w.ended = true
 }
 
+// lastTime is what requests get on top of the time of a stop, to say goodbye.
+const lastTime = 400 * time.Millisecond
+
+// wait waits for the end of what was begun, until shortly after ctx ends.
+func (w *work) wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		w.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	last := time.NewTimer(lastTime)
+	defer last.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-last.C:
+		return errors.New("not all requests have ended in time")
+	}
+}
+
 // errStopping is why streams end when the gateway does.
 var errStopping = errors.New("the gateway stops")
 
@@ -346,7 +371,9 @@ func (g *Gateway) shutDownWithin(ctx context.Context) error {
 	if g.server != nil {
 		_ = g.server.Close()
 	}
-	g.work.Wait()
+	if err := g.work.wait(ctx); err != nil {
+		errs = append(errs, err)
+	}
 	if err := g.claim.release(); err != nil {
 		errs = append(errs, fmt.Errorf("taking the gateway's address back: %w", err))
 	}

@@ -123,8 +123,21 @@ func (g *Gateway) mcpPrompt(ctx context.Context, in promptIn) (promptOut, error)
 	if err != nil {
 		return promptOut{}, err
 	}
-	turn, err := s.Prompt(ctx, in.Prompt, nil)
-	return promptOut{string(turn.StopReason), turn.Text, turn.Cut}, err
+	begun, err := s.Begin(in.Prompt, nil)
+	if err != nil {
+		return promptOut{}, err
+	}
+	select {
+	case <-begun.Done():
+		turn, err := begun.Result()
+		return promptOut{string(turn.StopReason), turn.Text, turn.Cut}, err
+	case <-ctx.Done():
+	}
+	err = context.Cause(ctx)
+	if !errors.Is(err, errStopping) { // which ends the session, and interrupts the turn
+		err = errors.Join(err, s.Cancel())
+	}
+	return promptOut{}, err
 }
 
 type readTerminalIn struct {

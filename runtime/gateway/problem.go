@@ -56,6 +56,7 @@ var (
 	unauthorized  = kind{"unauthorized", "The bearer token is missing or wrong", http.StatusUnauthorized}
 	foreignHost   = kind{"foreign-host", "The gateway does not listen as this host", http.StatusForbidden}
 	foreignOrigin = kind{"foreign-origin", "Pages of this origin are not trusted", http.StatusForbidden}
+	noPerson      = kind{"no-person", "Only a person may do this", http.StatusForbidden}
 	notFound      = kind{"not-found", "There is no such thing", http.StatusNotFound}
 	wrongMethod   = kind{"wrong-method", "The method does not fit", http.StatusMethodNotAllowed}
 	conflict      = kind{"conflict", "The state of things does not fit", http.StatusConflict}

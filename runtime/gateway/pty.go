@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,17 +53,30 @@ func (g *Gateway) pty(w http.ResponseWriter, r *http.Request) error {
 	defer watcher.Close()
 	// The origin was checked before any route; the library's own check knows
 	// nothing of what is trusted.
-	caught := &caughtErrors{ResponseWriter: w}
-	conn, err := websocket.Accept(caught, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	hijacked := &hijacked{caughtErrors: caughtErrors{ResponseWriter: w}}
+	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
-		return caught.problem()
+		return hijacked.problem()
 	}
 	conn.SetReadLimit(maxFrame)
-	why := (&ptyClient{conn: conn, watcher: watcher, times: g.times}).run(g.life)
+	why := (&ptyClient{conn: conn, below: hijacked.conn, watcher: watcher, times: g.times}).run(g.life)
 	if errors.Is(why, session.ErrStalled) || errors.Is(why, errStalled) {
 		g.o.Log.Warn().Err(why).Str("session", found.Info().ID).Str("from", r.RemoteAddr).Msg("a slow watcher was closed")
 	}
 	return nil
+}
+
+// hijacked is a writer that remembers the connection that is taken from it.
+type hijacked struct {
+	caughtErrors
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = conn
+	return conn, buffered, err
 }
 
 // sizeOf reads ?cols=80&rows=24; without them the watcher has no size until it
@@ -84,6 +99,7 @@ func sizeOf(r *http.Request) (cols, rows int, err error) {
 // ptyClient is one client of one terminal.
 type ptyClient struct {
 	conn    *websocket.Conn
+	below   net.Conn // what conn goes over
 	watcher *session.Watcher
 	times   times
 	stalled atomic.Bool  // a frame was not taken in time
@@ -120,7 +136,9 @@ func (p *ptyClient) run(life context.Context) error {
 	<-ctx.Done()
 	why := context.Cause(ctx)
 	p.watcher.Close()
-	late := time.AfterFunc(closeTime, func() { _ = p.conn.CloseNow() }) // also where a frame is still being sent
+	// Also where a frame is still being sent. That a WebSocket is closed already
+	// would keep CloseNow from doing anything, and it waits for the other side.
+	late := time.AfterFunc(closeTime, func() { _ = p.below.Close() })
 	defer late.Stop()
 	all.Wait()
 	if p.stalled.Load() {

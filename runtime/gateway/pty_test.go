@@ -271,3 +271,18 @@ func TestStopEndsTerminals(t *testing.T) {
 		}
 	}
 }
+
+// A client that is there no more, or takes nothing, holds nothing up.
+func TestStopIsNotHeldUp(t *testing.T) {
+	for name, program := range map[string]string{"quiet": "cat", "flood": "yes"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, nil)
+			r.terminal(fmt.Sprintf(`{"argv":[%q],"name":"term"}`, program))
+			r.attach("/sessions/term/pty") // and never read, so that no goodbye is answered
+			if err := r.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

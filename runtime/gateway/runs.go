@@ -52,8 +52,9 @@ type Decision struct {
 
 // What the errors of Runs mean.
 var (
-	ErrNoRun  = errors.New("there is no such run; GET /runs lists them")
-	ErrNoGate = errors.New("the run has no such gate; GET /runs lists its gates")
+	ErrNoRun    = errors.New("there is no such run; GET /runs lists them")
+	ErrNoGate   = errors.New("the run has no such gate; GET /runs lists its gates")
+	ErrNoPerson = errors.New("a gate is decided by a person, and this gateway was started by a program that chant-acp runs; a person may start one from a terminal")
 	// ErrDecided is wrapped with who was first.
 	ErrDecided = errors.New("the gate was decided already")
 )
@@ -63,7 +64,7 @@ var (
 type Runs interface {
 	List(ctx context.Context) ([]Run, error)
 	// Resolve decides a gate of a run; gate may be NAME@DIGEST. Errors: ErrNoRun,
-	// ErrNoGate, ErrDecided.
+	// ErrNoGate, ErrNoPerson, ErrDecided.
 	Resolve(ctx context.Context, run, gate string, d Decision) (Gate, error)
 }
 
@@ -118,6 +119,8 @@ func (g *Gateway) resolveGate(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case errors.Is(err, ErrNoRun), errors.Is(err, ErrNoGate):
 		return notFound.problem("%v", err)
+	case errors.Is(err, ErrNoPerson):
+		return noPerson.problem("%v", err)
 	case err != nil: // decided already, or not to be decided now
 		return conflict.problem("%v", err)
 	}

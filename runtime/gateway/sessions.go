@@ -26,7 +26,7 @@ func sessionProblem(err error) *Problem {
 		return ambiguous.problem("%v", err).with("ids", many.IDs)
 	case errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrNoSuchRequest):
 		return notFound.problem("%v", err)
-	case errors.Is(err, session.ErrRunning), errors.Is(err, session.ErrEnded), errors.Is(err, session.ErrWrongKind), errors.Is(err, session.ErrBusy):
+	case errors.Is(err, session.ErrRunning), errors.Is(err, session.ErrEnded), errors.Is(err, session.ErrWrongKind), errors.Is(err, session.ErrBusy), errors.Is(err, session.ErrStarting):
 		return conflict.problem("%v", err)
 	case errors.Is(err, session.ErrInputFull), errors.Is(err, session.ErrShutdown):
 		return unavailable.problem("%v", err)

@@ -47,32 +47,10 @@ func (g *Gateway) startAgent(w http.ResponseWriter, r *http.Request) error {
 		return startProblem(err)
 	}
 	if body.Prompt != "" {
-		g.begin(s, body.Prompt)
+		_, _ = s.Begin(body.Prompt, nil) // fails where it has ended, which its Info says
 	}
 	g.soon(w)
 	return created(w, s)
-}
-
-// turnResult is how a prompt ended.
-type turnResult struct {
-	turn session.Turn
-	err  error
-}
-
-// begin starts a turn. It belongs to its session: that whoever asked for it goes
-// away does not end it.
-func (g *Gateway) begin(s *session.Session, text string) <-chan turnResult {
-	done := make(chan turnResult, 1)
-	if !g.work.enter() {
-		done <- turnResult{err: unavailable.problem("the gateway stops")}
-		return done
-	}
-	go func() {
-		defer g.work.Done()
-		turn, err := s.Prompt(g.life, text, nil)
-		done <- turnResult{turn, err}
-	}()
-	return done
 }
 
 // prompt serves POST /sessions/{id}/prompt.
@@ -91,23 +69,20 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	switch info := s.Info(); {
-	case info.Kind != session.KindAgent:
-		return session.ErrWrongKind
-	case info.State == session.StateEnded:
-		return session.ErrEnded
-	case info.Turn == session.TurnRunning || info.Turn == session.TurnWaiting:
-		return session.ErrBusy
+	// The turn belongs to its session: that whoever asked for it goes away does not
+	// end it.
+	turn, err := s.Begin(body.Prompt, nil)
+	if err != nil {
+		return err
 	}
-	done := g.begin(s, body.Prompt)
 	if body.Wait != nil && !*body.Wait {
 		g.soon(w)
 		return writeJSON(w, http.StatusAccepted, s.Info())
 	}
 	select {
-	case result := <-done:
+	case <-turn.Done():
 		g.soon(w)
-		return answerTurn(w, result)
+		return answerTurn(w, turn)
 	case <-r.Context().Done():
 		if g.life.Err() != nil {
 			return unavailable.problem("the gateway stops, and the turn with it")
@@ -116,14 +91,15 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-func answerTurn(w http.ResponseWriter, result turnResult) error {
-	if err := result.err; err != nil {
+func answerTurn(w http.ResponseWriter, begun *session.Begun) error {
+	turn, err := begun.Result()
+	if err != nil {
 		if p := sessionProblem(err); p != nil {
 			return p
 		}
 		return badAgent.problem("the agent did not take the prompt: %v", err)
 	}
-	return writeJSON(w, http.StatusOK, result.turn)
+	return writeJSON(w, http.StatusOK, turn)
 }
 
 // cancelTurn serves POST /sessions/{id}/cancel.

@@ -65,24 +65,43 @@ type request struct {
 }
 
 // Prompt runs a turn and returns when it has ended. When ctx ends first the turn is cancelled, and Prompt returns the cause of ctx without waiting for the agent.
-// meta is the _meta of session/prompt. The error is ErrBusy, ErrEnded, ErrWrongKind, or what the agent answered.
+// The other errors are those of Begin, and what the agent answered.
 func (s *Session) Prompt(ctx context.Context, text string, meta acp.Meta) (Turn, error) {
-	a := s.agent
-	if a == nil {
-		return Turn{}, s.notAnAgent()
-	}
-	t, err := a.begin(text)
+	b, err := s.Begin(text, meta)
 	if err != nil {
 		return Turn{}, err
 	}
-	go a.run(t, text, meta) // counted by begin; close waits for it
 	select {
-	case <-t.done:
-		return t.result, t.err
+	case <-b.Done():
+		return b.Result()
 	case <-ctx.Done():
 		return Turn{}, withError(context.Cause(ctx), s.Cancel())
 	}
 }
+
+// Begin starts a turn, which the session's Info shows from now on. It ends with Cancel, or with the session, at the latest. meta is the _meta of session/prompt. The error is ErrBusy,
+// ErrStarting, ErrEnded or ErrWrongKind.
+func (s *Session) Begin(text string, meta acp.Meta) (*Begun, error) {
+	a := s.agent
+	if a == nil {
+		return nil, s.notAnAgent()
+	}
+	t, err := a.begin(text)
+	if err != nil {
+		return nil, err
+	}
+	go a.run(t, text, meta) // counted by begin; close waits for it
+	return &Begun{t}, nil
+}
+
+// Begun is a turn that was started.
+type Begun struct{ turn *turn }
+
+// Done is closed when the turn has ended.
+func (b *Begun) Done() <-chan struct{} { return b.turn.done }
+
+// Result is how it ended, once Done is closed. The error is ErrEnded, or what the agent answered.
+func (b *Begun) Result() (Turn, error) { return b.turn.result, b.turn.err }
 
 func (s *Session) notAnAgent() error {
 	if s.kind == KindAgent {
@@ -103,8 +122,10 @@ func withError(err, more error) error {
 func (a *agentSide) begin(text string) (t *turn, err error) {
 	a.session.change(func(i *Info) []notice {
 		switch {
-		case i.State != StateRunning || a.leaving:
+		case i.State == StateEnded || a.leaving:
 			err = ErrEnded
+		case i.State == StateStarting:
+			err = ErrStarting
 		case a.turn != nil:
 			err = ErrBusy
 		}

@@ -391,3 +391,32 @@ func TestAgentIsKilledWhileItStarts(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// An agent that has not answered yet is no agent that has ended.
+func TestPromptWhileStarting(t *testing.T) {
+	r, _ := open(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = r.StartAgent(ctx, agentSpec(t, "silent"))
+	}()
+	for len(r.List()) == 0 {
+		runtime.Gosched()
+	}
+	s, err := r.Find(r.List()[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin("echo x", nil); !errors.Is(err, ErrStarting) {
+		t.Errorf("a prompt: %v", err)
+	}
+	if err := s.Cancel(); err != nil {
+		t.Errorf("a cancel: %v", err)
+	}
+	cancel()
+	<-done
+	if _, err := s.Begin("echo x", nil); !errors.Is(err, ErrEnded) {
+		t.Errorf("a prompt after that: %v", err)
+	}
+}

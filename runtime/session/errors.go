@@ -11,6 +11,8 @@ var (
 	ErrNotFound = errors.New("there is no session of that id or name; list them to see which there are")
 	// ErrRunning: only a session that has ended can be forgotten.
 	ErrRunning = errors.New("the session is running; kill it first")
+	// ErrStarting: the agent has not opened its session yet, and takes no prompt.
+	ErrStarting = errors.New("the agent is still starting; try again when it runs")
 	// ErrEnded: the session has ended, and takes nothing any more.
 	ErrEnded = errors.New("the session has ended; start another one")
 	// ErrWrongKind: the session is of another kind.
