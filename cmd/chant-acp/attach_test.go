@@ -403,8 +403,11 @@ func TestAttachPiped(t *testing.T) {
 // prints.
 func TestAttachOutputStuck(t *testing.T) {
 	a := act(t)
-	c, _, errs := a.piped(nil)
+	c, out, errs := a.piped(nil)
 	a.send(`{"kind":"data","data":"` + strings.Repeat("x", 1<<20) + `"}`)
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // it has begun, and minds signals
+		t.Fatal(err)
+	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
