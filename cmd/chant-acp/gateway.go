@@ -88,8 +88,6 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 	runs, noRuns := commands.runs(workspace)
 	if noRuns == nil {
 		defer runs.close()
-	} else {
-		log.Warn().Err(noRuns).Msg("the runs of Ops are not shown")
 	}
 	o := gateway.Options{
 		Workspace: workspace, Bind: settings.Bind, Port: settings.Port,
@@ -112,6 +110,9 @@ func serveGateway(std console.Streams, f *gatewayFlags, given func(string) bool)
 	defer stop()
 	if err := g.Start(ctx); err != nil {
 		return console.Exit(console.Failed, err)
+	}
+	if noRuns != nil {
+		log.Warn().Err(noRuns).Msg("the runs of Ops are not shown")
 	}
 	fmt.Fprintf(std.Out, "%s serves %s\n", g.URL(), g.Workspace())
 	if f.heartbeat {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -45,9 +47,22 @@ func (r *gatewayRuns) close() {
 	r.undoing.Wait()
 }
 
-// List implements gateway.Runs.
+// mostRuns is how many runs are listed that are over.
+const mostRuns = 1000
+
+// List implements gateway.Runs: the newest, and behind them all others that are
+// open, so that no gate is forgotten.
 func (r *gatewayRuns) List(ctx context.Context) ([]gateway.Run, error) {
-	runs, err := r.rt.Runs(ctx, host.RunQuery{Limit: 1000})
+	runs, err := r.rt.Runs(ctx, host.RunQuery{Limit: mostRuns})
+	if err == nil && len(runs) == mostRuns {
+		var open []host.RunInfo
+		open, err = r.rt.Runs(ctx, host.RunQuery{Open: true, Limit: math.MaxInt})
+		listed := make(map[string]bool, len(runs))
+		for _, run := range runs {
+			listed[run.ID] = true
+		}
+		runs = append(runs, slices.DeleteFunc(open, func(run host.RunInfo) bool { return listed[run.ID] })...)
+	}
 	if err != nil {
 		return nil, err
 	}

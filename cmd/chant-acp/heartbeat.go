@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
@@ -143,6 +145,9 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 	if s.Trusted() {
 		fmt.Fprintln(std.Out, "This is trusted already.")
 		return nil
+	}
+	if serve.Origin(os.Getenv) != agent.OriginClient {
+		return console.Exit(console.Refused, errors.New("nothing was trusted: a person has to, and a program that chant-acp runs started this"))
 	}
 	if !yes {
 		if err := askTrust(std); err != nil {

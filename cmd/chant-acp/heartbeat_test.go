@@ -1,12 +1,15 @@
 package main
 
 import (
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/host/process"
 )
 
 // Trust is given by a person who has seen what it is about, and by nothing else
@@ -46,5 +49,26 @@ func TestHeartbeatTrustOnTerminal(t *testing.T) {
 				t.Errorf("trusted: %v %v", trusted, err)
 			}
 		})
+	}
+}
+
+// A program that chant-acp runs, or what stands for no person, trusts nothing.
+func TestHeartbeatTrustByProgram(t *testing.T) {
+	for _, variable := range []string{process.TokenVar + "=somebody's", serve.OriginVariable + "=mcp", serve.OriginVariable + "=heartbeat"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "HEARTBEAT.md"), []byte("```chant\nevery: 10m\nplan dev\n```\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		state := "CHANT_ACP_STATE=" + filepath.Join(dir, "state")
+		c := program(t, "heartbeat", "trust", "--yes", "--workspace", dir)
+		c.Env = append(c.Env, state, variable)
+		if out, err := c.CombinedOutput(); c.ProcessState.ExitCode() != console.Refused || !strings.Contains(string(out), "nothing was trusted: a person has to") {
+			t.Errorf("%s: %v\n%s", variable, err, out)
+		}
+		c = program(t, "heartbeat", "status", "--workspace", dir)
+		c.Env = append(c.Env, state)
+		if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "It is not trusted") {
+			t.Errorf("%s: %v\n%s", variable, err, out)
+		}
 	}
 }

@@ -115,6 +115,9 @@ func TestBeyondLoopback(t *testing.T) {
 			wantProblem(t, refused(r, route, "Authorization", ""), http.StatusUnauthorized, "unauthorized")
 		}
 	}
+	if !strings.HasPrefix(r.URL(), "http://127.0.0.1:") {
+		t.Errorf("it listens at %s, and was told a wildcard of IPv4", r.URL())
+	}
 	if a := r.request("GET", "/health", ""); a.status != http.StatusOK {
 		t.Errorf("%d %s", a.status, a.body)
 	}

@@ -70,7 +70,7 @@ func (g *Gateway) adapter(slug string) (Adapter, error) {
 	}
 	p := fieldProblem("adapter", "names none: %q; GET /adapters lists them", cut(slug, 100))
 	if broken != "" {
-		p.Detail += "; the configuration can't be read: " + broken
+		p.Detail += "; " + broken
 	}
 	return Adapter{}, p
 }
@@ -98,7 +98,7 @@ func (g *Gateway) listAdapters(w http.ResponseWriter, _ *http.Request) error {
 	}
 	answer := map[string]any{"adapters": entries}
 	if broken != "" {
-		answer["warning"] = "the configuration can't be read, and what it said before counts on: " + broken
+		answer["warning"] = "what the configuration said before counts on: " + broken
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

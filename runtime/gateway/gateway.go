@@ -270,7 +270,11 @@ func (g *Gateway) undo() error {
 // listen opens the address, and learns what that means for access.
 func (g *Gateway) listen(ctx context.Context) error {
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(strings.Trim(g.o.Bind, "[]"), strconv.Itoa(g.o.Port)))
+	network := "tcp"
+	if ip, err := netip.ParseAddr(g.o.Bind); err == nil && ip.Is4() {
+		network = "tcp4" // 0.0.0.0 would be all of IPv6, too
+	}
+	l, err := config.Listen(ctx, network, net.JoinHostPort(strings.Trim(g.o.Bind, "[]"), strconv.Itoa(g.o.Port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("port %d of %s is in use: take another one with --port, or 0 for any that is free", g.o.Port, g.o.Bind)

@@ -187,15 +187,13 @@ func (c *claim) prepare() error {
 	if err := checkFolder(c.dir); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(c.dir, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
+	// What is somebody's own stays; a link is none, and an empty file keeps nothing
+	// out.
+	ignore := filepath.Join(c.dir, ".gitignore")
+	if st, err := os.Lstat(ignore); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
 		return nil
 	}
-	if err == nil {
-		_, err = f.WriteString("*\n")
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+	if err := durable.Write(ignore, []byte("*\n")); err != nil {
 		return fmt.Errorf("keeping the workspace's folder out of version control: %w", err)
 	}
 	return nil

@@ -215,3 +215,46 @@ func TestBadBind(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestIgnored: the folder is out of version control also where something that
+// does not see to that has its file's name: a start that found the disk full left
+// it empty, or the project brought it along.
+func TestIgnored(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, dir, path string)
+		want    string
+	}{
+		"nothing":         {func(*testing.T, string, string) {}, "*\n"},
+		"an empty file":   {func(t *testing.T, _, path string) { write(t, path, "", 0o600) }, "*\n"},
+		"a link":          {func(t *testing.T, _, path string) { link(t, "../other", path) }, "*\n"},
+		"a dangling link": {func(t *testing.T, _, path string) { link(t, "nowhere", path) }, "*\n"},
+		"somebody's own":  {func(t *testing.T, _, path string) { write(t, path, "runtime.json\n", 0o600) }, "runtime.json\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "other"), "theirs", 0o600)
+			if err := os.Mkdir(filepath.Join(dir, folderName), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, folderName, ".gitignore")
+			c.prepare(t, dir, path)
+			g, err := New(Options{Workspace: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(g.Start(t.Context()), g.Stop(context.Background())); err != nil {
+				t.Fatal(err)
+			}
+			st, err := os.Lstat(path)
+			if err != nil || !st.Mode().IsRegular() {
+				t.Fatalf("%v %v", st, err)
+			}
+			if text, err := os.ReadFile(path); err != nil || string(text) != c.want {
+				t.Errorf("%q %v", text, err)
+			}
+			if text, err := os.ReadFile(filepath.Join(dir, "other")); err != nil || string(text) != "theirs" {
+				t.Errorf("%q %v", text, err)
+			}
+		})
+	}
+}
