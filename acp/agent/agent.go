@@ -139,7 +139,7 @@ type conn struct {
 	turns  sync.WaitGroup
 	idle   idle
 	// instance begins the ids of this connection's turns.
-	instance string
+	instance func() string
 
 	noticed atomic.Bool // the client was told Options.Notice
 
@@ -157,7 +157,7 @@ type conn struct {
 }
 
 func newConn(a *Agent, origin Origin) *conn {
-	return &conn{agent: a, origin: origin, instance: newID(), sessions: map[string]*session{}, open: map[*turn]bool{}, idle: newIdle(a.o.ExitIdle)}
+	return &conn{agent: a, origin: origin, instance: sync.OnceValue(newID), sessions: map[string]*session{}, open: map[*turn]bool{}, idle: newIdle(a.o.ExitIdle)}
 }
 
 // leave ends the connection in order: no new turns, the open ones ended, what

@@ -196,7 +196,7 @@ func (s *session) catchUp(ctx context.Context) {
 // own says whether this session object ran the turn: what it did it knows
 // without reading. A session that was closed and opened again is another.
 func (s *session) own(turn string) bool {
-	count, ok := strings.CutPrefix(turn, s.conn.instance+".")
+	count, ok := strings.CutPrefix(turn, s.conn.instance()+".")
 	n, err := strconv.ParseUint(count, 10, 64)
 	return ok && err == nil && n > s.after
 }

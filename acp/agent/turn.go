@@ -87,7 +87,7 @@ func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 	c := s.conn
 	c.count++
 	t := &turn{
-		session: s, conn: c, req: r, id: c.instance + "." + strconv.FormatUint(c.count, 10), blocks: blocks,
+		session: s, conn: c, req: r, id: c.instance() + "." + strconv.FormatUint(c.count, 10), blocks: blocks,
 		client: c.client, clientName: c.clientName, terminal: c.terminal, tail: c.Batch(),
 		loaded: s.loaded,
 	}
