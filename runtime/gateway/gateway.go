@@ -234,7 +234,7 @@ func (g *Gateway) Start(ctx context.Context) (err error) {
 			err = errors.Join(err, g.undo())
 		}
 	}()
-	if g.claim, err = claimWorkspace(g.o.Workspace); err != nil {
+	if g.claim, err = claimWorkspace(ctx, g.o.Workspace); err != nil {
 		return err
 	}
 	if err = g.listen(ctx); err != nil {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
 const (
@@ -79,7 +79,7 @@ func Find(workspace string) (Running, error) {
 	if ip, err := netip.ParseAddr(u.Hostname()); err != nil || u.Scheme != "http" || !ip.Unmap().IsLoopback() {
 		return Running{}, fmt.Errorf("%s of %s names %s, which is not an address of this machine alone", runtimeName, dir, at.URL)
 	}
-	if held, err := lockHeld(filepath.Join(dir, lockName)); err != nil || !held {
+	if held, err := flock.Held(filepath.Join(dir, lockName)); err != nil || !held {
 		return Running{}, errors.Join(ErrNoGateway, err)
 	}
 	return at, nil
@@ -127,31 +127,18 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// lockHeld says whether a gateway holds the lock.
-func lockHeld(path string) (bool, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	} else if err != nil {
-		return false, fmt.Errorf("looking for the gateway: %w", err)
-	}
-	defer f.Close()
-	// A shared lock: two that look at once do not take each other for a gateway.
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
-		return false, fmt.Errorf("looking for the gateway: %w", err)
-	}
-	return err != nil, nil
-}
-
 // claim is a workspace's folder, held for as long as the gateway runs.
 type claim struct {
 	workspace, dir string
-	lock           *os.File
+	lock           *flock.Lock
 }
 
+// claimWait is how long the lock is waited for: who only looks whether a gateway
+// runs holds it for a moment.
+const claimWait = 250 * time.Millisecond
+
 // claimWorkspace takes the workspace, or says which gateway has it.
-func claimWorkspace(workspace string) (*claim, error) {
+func claimWorkspace(ctx context.Context, workspace string) (*claim, error) {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("the workspace %s: %w", workspace, err)
@@ -163,17 +150,13 @@ func claimWorkspace(workspace string) (*claim, error) {
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(c.dir, lockName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("taking the workspace: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = lock.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("taking the workspace: %w", err)
-		}
+	lock, err := flock.Take(ctx, filepath.Join(c.dir, lockName), claimWait)
+	if errors.Is(err, flock.ErrHeld) {
 		at, _ := readRuntime(filepath.Join(c.dir, runtimeName)) // it may be starting still
 		return nil, &RunningError{Workspace: real, Running: at}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("taking the workspace: %w", err)
 	}
 	c.lock = lock
 	return c, nil
@@ -218,7 +201,8 @@ func (c *claim) release() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, c.lock.Close())
+	c.lock.Release()
+	return err
 }
 
 // urlOf is the address of a listener as clients of this machine reach it.

@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
 func TestRuntimeFile(t *testing.T) {
@@ -257,4 +260,35 @@ func TestIgnored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who looks for a gateway while one starts keeps none from starting.
+func TestFindWhileOneStarts(t *testing.T) {
+	workspace := t.TempDir()
+	stop := make(chan struct{})
+	var looking sync.WaitGroup
+	for range 4 {
+		looking.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_, _ = flock.Held(filepath.Join(workspace, folderName, lockName))
+				}
+			}
+		})
+	}
+	for range 200 {
+		c, err := claimWorkspace(t.Context(), workspace)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if err := c.release(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	looking.Wait()
 }
