@@ -171,13 +171,7 @@ func (f *gatewayFlags) settings(given func(string) bool) (gatewaySettings, error
 
 // loadSettings reads the configuration, all of which has to be usable.
 func loadSettings(profile string) (config.Settings, error) {
-	d := new(config.Document)
-	path, err := config.Path(os.Getenv)
-	if err == nil {
-		d, err = config.Load(path)
-	} else if errors.Is(err, config.ErrNoHome) {
-		err = nil // and no file
-	}
+	d, err := config.Open(os.Getenv)
 	if err != nil {
 		return config.Settings{}, console.Exit(console.Failed, fmt.Errorf("the configuration can't be read: %w", err))
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -145,14 +144,8 @@ func (c *gatewayCommands) Run(ctx context.Context, cwd, line string) (gateway.Ou
 	if err != nil {
 		return gateway.Outcome{}, err
 	}
-	var meta struct {
-		Chant outcome `json:"chant"`
-	}
-	raw, err := json.Marshal(r.Meta)
-	if err == nil {
-		err = json.Unmarshal(raw, &meta)
-	}
+	o, err := outcomeOf(r.Meta)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return gateway.Outcome{Outcome: meta.Chant.Outcome, ExitCode: meta.Chant.ExitCode, Text: m.text.String(), Cut: m.cut}, err
+	return gateway.Outcome{Outcome: o.Outcome, ExitCode: o.ExitCode, Text: m.text.String(), Cut: m.cut}, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -87,7 +86,7 @@ func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heart
 	case err != nil:
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: err.Error()}
 	}
-	o := outcomeOf(t)
+	o := beatOutcome(t)
 	if o.State == heartbeat.Waiting {
 		o.Text = b.whatFor(ctx, o.Ref)
 	}
@@ -137,25 +136,15 @@ func (b *beat) open(ctx context.Context) (*session.Session, error) {
 	return s, nil
 }
 
-// outcomeOf is what a turn's answer says of it.
-func outcomeOf(t session.Turn) heartbeat.Outcome {
-	var meta struct {
-		Chant struct {
-			Outcome  string `json:"outcome"`
-			ExitCode *int   `json:"exitCode"`
-			RunID    string `json:"runId"`
-		} `json:"chant"`
-	}
-	raw, err := json.Marshal(t.Meta)
-	if err == nil {
-		err = json.Unmarshal(raw, &meta)
-	}
-	if err != nil || meta.Chant.Outcome == "" {
+// beatOutcome is what a turn's answer says of it.
+func beatOutcome(t session.Turn) heartbeat.Outcome {
+	said, err := outcomeOf(t.Meta)
+	if err != nil || said.Outcome == "" {
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: "the agent did not say how the turn ended"}
 	}
-	o := heartbeat.Outcome{State: heartbeat.State(meta.Chant.Outcome), ExitCode: meta.Chant.ExitCode, Text: lastLines(t.Text, 5)}
+	o := heartbeat.Outcome{State: heartbeat.State(said.Outcome), ExitCode: said.ExitCode, Text: lastLines(t.Text, 5)}
 	if o.State == heartbeat.Waiting {
-		o.Ref = meta.Chant.RunID
+		o.Ref = said.RunID
 		if o.Ref == "" { // a confirmation that nobody gives here
 			o.State = heartbeat.Refused
 		}

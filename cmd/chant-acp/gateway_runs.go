@@ -26,8 +26,7 @@ type gatewayRuns struct {
 
 	life    context.Context
 	leave   context.CancelFunc
-	mu      sync.Mutex
-	leaving bool
+	mu      sync.Mutex // nothing is added to undoing once life has ended
 	undoing sync.WaitGroup
 }
 
@@ -41,9 +40,8 @@ func newGatewayRuns(rt host.Runtime, log zerolog.Logger, person bool) *gatewayRu
 // up again as any other.
 func (r *gatewayRuns) close() {
 	r.mu.Lock()
-	r.leaving = true
-	r.mu.Unlock()
 	r.leave()
+	r.mu.Unlock()
 	r.undoing.Wait()
 }
 
@@ -126,7 +124,7 @@ func (r *gatewayRuns) Resolve(ctx context.Context, run, gate string, d gateway.D
 func (r *gatewayRuns) undo(req host.OpRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leaving {
+	if r.life.Err() != nil {
 		return // with the next run or reject
 	}
 	r.undoing.Go(func() {

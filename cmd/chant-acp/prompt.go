@@ -189,6 +189,19 @@ type outcome struct {
 	Outcome  string `json:"outcome"`
 	ExitCode *int   `json:"exitCode"`
 	Confirm  string `json:"confirm"`
+	RunID    string `json:"runId"`
+}
+
+// outcomeOf reads it; what another agent says holds none.
+func outcomeOf(meta acp.Meta) (outcome, error) {
+	var said struct {
+		Chant outcome `json:"chant"`
+	}
+	raw, err := json.Marshal(meta)
+	if err == nil {
+		err = json.Unmarshal(raw, &said)
+	}
+	return said.Chant, err
 }
 
 func (o outcome) exitCode() int {
@@ -212,14 +225,7 @@ func (p *promptClient) turn(ctx context.Context, line string) (outcome, error) {
 		return outcome{}, err
 	}
 	p.printer.result(r)
-	var meta struct {
-		Chant outcome `json:"chant"`
-	}
-	raw, err := json.Marshal(r.Meta)
-	if err == nil {
-		err = json.Unmarshal(raw, &meta)
-	}
-	return meta.Chant, err
+	return outcomeOf(r.Meta)
 }
 
 // confirms asks for a typed code on the terminal. answered is false when a

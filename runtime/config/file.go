@@ -20,6 +20,20 @@ import (
 // MaxFile is the largest file that is read, in bytes.
 const MaxFile = 1 << 20
 
+// Open reads the configuration at [Path]: an empty document where there is none,
+// and where there is no place for one. With an error of Path or [Load] the document
+// is empty, too.
+func Open(env func(string) string) (*Document, error) {
+	path, err := Path(env)
+	switch {
+	case err == nil:
+		return Load(path)
+	case errors.Is(err, ErrNoHome):
+		err = nil
+	}
+	return new(Document), err
+}
+
 // Load reads the file at path. One that is not there is an empty document. With
 // an error, the document is empty, too, so that it stands for the defaults:
 // *SyntaxError for what is no configuration; others for what can't be read, is

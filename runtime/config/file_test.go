@@ -292,3 +292,34 @@ func TestConcurrentWriters(t *testing.T) {
 		t.Errorf("they left %q", list)
 	}
 }
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.json"), filepath.Join(dir, "bad.json")
+	for file, text := range map[string]string{good: `{"log": {"max": 1000}}`, bad: "{,}"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for env, want := range map[string]struct {
+		text string
+		err  bool
+	}{
+		"":                                       {"", false}, // no home
+		"HOME=" + dir:                            {"", false}, // no file
+		"CHANT_ACP_CONFIG=" + good:               {`{"log": {"max": 1000}}`, false},
+		"CHANT_ACP_CONFIG=" + bad:                {"", true},
+		"CHANT_ACP_CONFIG=" + filepath.Base(dir): {"", true}, // relative
+	} {
+		name, value, _ := strings.Cut(env, "=")
+		d, err := Open(func(asked string) string {
+			if asked == name {
+				return value
+			}
+			return ""
+		})
+		if d == nil || string(d.Text()) != want.text || (err != nil) != want.err {
+			t.Errorf("%q: %v, %v", env, d, err)
+		}
+	}
+}

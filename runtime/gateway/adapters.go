@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // Adapter is an ACP agent that can be started.
@@ -68,7 +70,7 @@ func (g *Gateway) adapter(slug string) (Adapter, error) {
 			return a, nil
 		}
 	}
-	p := fieldProblem("adapter", "names none: %q; GET /adapters lists them", cut(slug, 100))
+	p := fieldProblem("adapter", "names none: %q; GET /adapters lists them", brief.Bytes(slug, 100))
 	if broken != "" {
 		p.Detail += "; " + broken
 	}
@@ -164,5 +166,5 @@ func packageVersion(file string) (version string, found bool) {
 	if err != nil || json.Unmarshal(raw, &p) != nil {
 		return "", true
 	}
-	return cut(p.Version, 100), true
+	return brief.Bytes(p.Version, 100), true
 }

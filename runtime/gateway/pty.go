@@ -18,6 +18,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -216,7 +217,7 @@ func (p *ptyClient) take(ctx context.Context, f frame) error {
 	case "pong":
 		return nil
 	default:
-		return badFrame{fmt.Errorf("a frame's kind must be input, resize, ping or pong, not %q", cut(f.Kind, 20))}
+		return badFrame{fmt.Errorf("a frame's kind must be input, resize, ping or pong, not %q", brief.Bytes(f.Kind, 20))}
 	}
 	if err == nil || ctx.Err() != nil {
 		return nil
@@ -277,7 +278,7 @@ func (p *ptyClient) goodbye(why error) {
 	case errors.Is(why, session.ErrStalled), errors.Is(why, errStalled):
 		code, reason = websocket.StatusPolicyViolation, "slow: took nothing for "+session.StallLimit.String()
 	case errors.As(why, &bad):
-		code, reason = websocket.StatusPolicyViolation, cut(bad.Error(), 120)
+		code, reason = websocket.StatusPolicyViolation, brief.Bytes(bad.Error(), 120)
 	}
 	_ = p.conn.Close(code, reason)
 	_ = p.conn.CloseNow()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // handler answers a request, or returns what is wrong with it: a *Problem, or an
@@ -94,7 +96,7 @@ func (g *Gateway) dispatch(by map[string]route) http.HandlerFunc {
 		route, ok := by[r.Method]
 		if !ok {
 			w.Header().Set("Allow", allow)
-			writeProblem(w, wrongMethod.problem("%s takes %s here, not %s", "this path", allow, cut(r.Method, 20)).with("allow", allow))
+			writeProblem(w, wrongMethod.problem("%s takes %s here, not %s", "this path", allow, brief.Bytes(r.Method, 20)).with("allow", allow))
 			return
 		}
 		if p := g.access.authorize(r, route.need); p != nil {
@@ -168,9 +170,9 @@ func (g *Gateway) logRequest(r *http.Request, told *recorder, began time.Time) {
 		e = e.Str("route", r.Pattern)
 	}
 	if id := r.PathValue("id"); id != "" && told.status < 400 {
-		e = e.Str("id", cut(id, 200))
+		e = e.Str("id", brief.Bytes(id, 200))
 	}
-	e.Str("method", cut(r.Method, 20)).Int("status", told.status).Int64("bytes", told.bytes).
+	e.Str("method", brief.Bytes(r.Method, 20)).Int("status", told.status).Int64("bytes", told.bytes).
 		Dur("ms", time.Since(began)).Str("from", r.RemoteAddr).Msg("request")
 }
 
@@ -199,14 +201,6 @@ func (r *recorder) Write(p []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// cut shortens what somebody else wrote for a log or a message.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
 
 // problemOf makes a problem of an error. What nobody foresaw goes to the log, and
 // not to the client.

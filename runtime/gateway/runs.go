@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // Run is one run of an Op.
@@ -109,7 +111,7 @@ func (g *Gateway) resolveGate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if body.Decision != "approve" && body.Decision != "reject" {
-		return fieldProblem("decision", `must be "approve" or "reject", not %q`, cut(body.Decision, 100))
+		return fieldProblem("decision", `must be "approve" or "reject", not %q`, brief.Bytes(body.Decision, 100))
 	}
 	if g.o.Runs == nil {
 		return errNoRuns()

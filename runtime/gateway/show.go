@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/runtime/conversation"
 )
 
@@ -59,7 +60,7 @@ func (g *Gateway) getConversation(w http.ResponseWriter, r *http.Request) error 
 	c, err := conversation.Read(g.conversationsDir(), id)
 	switch {
 	case errors.Is(err, conversation.ErrBadID), errors.Is(err, fs.ErrNotExist):
-		return notFound.problem("there is no conversation %q; GET /conversations lists them", cut(id, 100))
+		return notFound.problem("there is no conversation %q; GET /conversations lists them", brief.Bytes(id, 100))
 	case err != nil:
 		return conflict.problem("%v", err)
 	}
@@ -118,10 +119,10 @@ func (g *Gateway) folder(cwd string) (string, error) {
 		return g.claim.workspace, nil
 	}
 	if !filepath.IsAbs(cwd) {
-		return "", fieldProblem("cwd", "must be an absolute path, not %q", cut(cwd, 200))
+		return "", fieldProblem("cwd", "must be an absolute path, not %q", brief.Bytes(cwd, 200))
 	}
 	if st, err := os.Stat(cwd); err != nil || !st.IsDir() {
-		return "", fieldProblem("cwd", "is not a folder: %q", cut(cwd, 200))
+		return "", fieldProblem("cwd", "is not a folder: %q", brief.Bytes(cwd, 200))
 	}
 	return filepath.Clean(cwd), nil
 }

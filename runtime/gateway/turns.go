@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -14,7 +15,7 @@ func environment(env map[string]string) ([]string, error) {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(env[name], "\x00") {
-			return nil, fieldProblem("env", "has a variable that can't be one: %q", cut(name, 100))
+			return nil, fieldProblem("env", "has a variable that can't be one: %q", brief.Bytes(name, 100))
 		}
 		list = append(list, name+"="+env[name])
 	}

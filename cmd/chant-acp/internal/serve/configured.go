@@ -21,14 +21,7 @@ type configured struct {
 // can't be used is no reason not to start: the client is told. Only a --profile
 // that there is not is an error.
 func (f *Flags) Configure() error {
-	d := new(config.Document)
-	path, err := config.Path(os.Getenv)
-	switch {
-	case err == nil:
-		d, err = config.Load(path)
-	case errors.Is(err, config.ErrNoHome):
-		err = nil // and no file
-	}
+	d, err := config.Open(os.Getenv)
 	if err == nil && f.Profile == "" && d.Silent(os.Environ()) {
 		return nil // the flags' own defaults are those of the configuration
 	}

@@ -54,8 +54,10 @@ func (c *conversations) wanted(cwd string) bool {
 }
 
 func newConversations(log zerolog.Logger, dir string) *conversations {
-	if real, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
-		dir = real // the user named it, so it may be a link
+	if dir != "" {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real // the user named it, so it may be a link
+		}
 	}
 	return &conversations{log: log, dir: dir, made: map[string]bool{}, looks: map[string]look{}}
 }
