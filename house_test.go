@@ -59,6 +59,7 @@ var imports = map[string][]string{
 	"internal/flock":        {},
 	"internal/gitignore":    {},
 	"internal/near":         {},
+	"internal/origin":       {},
 	"internal/selfcopy":     {},
 	"internal/stateroot":    {},
 	"internal/strictyaml":   {},

@@ -21,6 +21,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/config"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
@@ -236,7 +237,7 @@ func personal() []string {
 	if serve.Origin(os.Getenv) != agent.OriginClient {
 		return nil
 	}
-	return []string{serve.OriginVariable + "=client"}
+	return []string{origin.Variable + "=" + origin.Client}
 }
 
 // ownProgram is the absolute path of this program, under the name by which it was

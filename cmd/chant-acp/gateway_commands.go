@@ -12,6 +12,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 )
 
@@ -32,7 +33,7 @@ func newGatewayCommands(log zerolog.Logger, profile string) *gatewayCommands {
 	f := serve.DefaultFlags()
 	f.Profile = profile
 	c := &gatewayCommands{log: log, err: f.Configure(), flags: f}
-	c.agent = c.flags.AgentIn(append(os.Environ(), serve.OriginVariable+"=mcp"), log, nil)
+	c.agent = c.flags.AgentIn(append(os.Environ(), origin.Variable+"="+origin.MCP), log, nil)
 	c.life, c.leave = context.WithCancel(context.Background())
 	return c
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
@@ -126,7 +126,7 @@ func (b *beat) open(ctx context.Context) (*session.Session, error) {
 		}
 	}
 	s, err := b.gateway.Sessions().StartAgent(ctx, session.AgentSpec{
-		Adapter: "chant-acp", Command: b.agent, Env: []string{serve.OriginVariable + "=heartbeat"},
+		Adapter: "chant-acp", Command: b.agent, Env: []string{origin.Variable + "=" + origin.Heartbeat},
 		Cwd: b.gateway.Workspace(), Name: heartbeatSession,
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 )
 
@@ -230,11 +231,11 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestOrigin(t *testing.T) {
 	workspace, _ := fixture(t)
-	for origin, want := range map[string]string{"mcp": "came over MCP", "heartbeat": "HEARTBEAT.md", "nonsense": "came over MCP"} {
+	for said, want := range map[string]string{"mcp": "came over MCP", "heartbeat": "HEARTBEAT.md", "nonsense": "came over MCP"} {
 		c := program(t, "prompt", "--cwd", workspace, "--yes", "destroy")
-		c.Env = append(c.Env, fmt.Sprintf("%s=%s", gateway.OriginVariable, origin))
+		c.Env = append(c.Env, fmt.Sprintf("%s=%s", origin.Variable, said))
 		if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
-			t.Errorf("%s: %v\n%s", origin, err, out)
+			t.Errorf("%s: %v\n%s", said, err, out)
 		}
 	}
 }

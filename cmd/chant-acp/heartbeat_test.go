@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/origin"
 )
 
 // Trust is given by a person who has seen what it is about, and by nothing else
@@ -54,7 +54,7 @@ func TestHeartbeatTrustOnTerminal(t *testing.T) {
 
 // A program that chant-acp runs, or what stands for no person, trusts nothing.
 func TestHeartbeatTrustByProgram(t *testing.T) {
-	for _, variable := range []string{process.TokenVar + "=somebody's", serve.OriginVariable + "=mcp", serve.OriginVariable + "=heartbeat"} {
+	for _, variable := range []string{process.TokenVar + "=somebody's", origin.Variable + "=mcp", origin.Variable + "=heartbeat"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "HEARTBEAT.md"), []byte("```chant\nevery: 10m\nplan dev\n```\n"), 0o600); err != nil {
 			t.Fatal(err)

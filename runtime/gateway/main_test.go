@@ -20,6 +20,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -35,14 +36,14 @@ func TestMain(m *testing.M) {
 }
 
 func serveAgent() {
-	origin := agent.OriginClient
-	if os.Getenv(OriginVariable) == "mcp" {
-		origin = agent.OriginMCP
+	behind := agent.OriginClient
+	if os.Getenv(origin.Variable) == "mcp" {
+		behind = agent.OriginMCP
 	}
 	a := agent.New(agent.Options{Version: "test", Confirm: "ask", Open: func(cwd string) host.Host {
 		return project.New(cwd, project.Options{Env: os.Environ(), LogDir: os.Getenv(agentVariable)})
 	}})
-	if err := a.ServeAs(context.Background(), acp.NewTransport(os.Stdin, os.Stdout), origin); err != nil {
+	if err := a.ServeAs(context.Background(), acp.NewTransport(os.Stdin, os.Stdout), behind); err != nil {
 		os.Exit(1)
 	}
 }

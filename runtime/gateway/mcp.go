@@ -9,10 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// OriginVariable is the variable that tells chant-acp, in the environment of an
-// agent that MCP started, that no person is known to be behind its turns.
-const OriginVariable = "CHANT_ACP_ORIGIN"
-
 // Commands is the allow-list of a folder. Turns that it runs have the origin MCP:
 // what a person has to approve or confirm is refused. Implementations are safe for
 // concurrent use.

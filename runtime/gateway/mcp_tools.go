@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/termtext"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
@@ -99,7 +100,7 @@ func (g *Gateway) mcpStartAgent(ctx context.Context, in startAgentIn) (mcpSessio
 	if err != nil {
 		return mcpSession{}, err
 	}
-	env := append(append([]string(nil), a.Env...), OriginVariable+"=mcp")
+	env := append(append([]string(nil), a.Env...), origin.Variable+"="+origin.MCP)
 	s, err := g.sessions.StartAgent(ctx, session.AgentSpec{Adapter: a.Slug, Command: a.Command, Env: env, Cwd: cwd, Name: in.Name, MCP: true})
 	if err != nil {
 		return mcpSession{}, err

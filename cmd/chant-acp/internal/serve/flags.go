@@ -16,6 +16,7 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
 
@@ -110,7 +111,7 @@ func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 // AgentIn is Agent whose programs have another environment. That a person is
 // behind an agent says nothing of its programs.
 func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *agent.Agent {
-	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return v == OriginVariable+"=client" })
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return v == origin.Variable+"="+origin.Client })
 	o := agent.Options{
 		Version:  Version,
 		Log:      log,
@@ -137,24 +138,20 @@ func (f *Flags) Projects(env []string) func(cwd string) host.Host {
 	return func(cwd string) host.Host { return project.New(cwd, p) }
 }
 
-// OriginVariable says, in the environment of an agent, who is behind its turns:
-// "client" a person, whom only whoever spawns it speaks for, "mcp" or "heartbeat".
-const OriginVariable = "CHANT_ACP_ORIGIN"
-
 // Origin says who is behind the turns of an agent with this environment. A program
 // that an agent runs finds the agent's token in its environment, and passes it on
 // to what it starts: no person is behind what such a program types. What is not
 // known is no person.
 func Origin(getenv func(string) string) agent.Origin {
-	switch getenv(OriginVariable) {
+	switch getenv(origin.Variable) {
 	case "":
 		if getenv(process.TokenVar) != "" {
 			return agent.OriginProgram
 		}
 		return agent.OriginClient
-	case "client":
+	case origin.Client:
 		return agent.OriginClient
-	case "heartbeat":
+	case origin.Heartbeat:
 		return agent.OriginHeartbeat
 	}
 	return agent.OriginMCP
