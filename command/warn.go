@@ -51,10 +51,13 @@ func (w *warner) rest(s *spec) {
 			return
 		}
 	}
-	// No program has this option, so a pattern that takes it takes them all.
-	const probe = "--no-such-option=x"
-	if s.rest.allows(probe) {
-		w.at(s.line, s.column, "the pattern of rest in %s lets every option of %s through (it matches %q); name the options that are meant", s.name, argv0(s), probe)
+	// No program has all of these options, so a pattern that takes one of the long
+	// ones, or all of the short ones, names none of them.
+	for _, probes := range [][]string{{"--no-such-option=x"}, {"--no-such-option"}, {"-q", "-x", "-j", "-z"}} {
+		if !slices.ContainsFunc(probes, func(probe string) bool { return !s.rest.allows(probe) }) {
+			w.at(s.line, s.column, "the pattern of rest in %s lets every option of %s through (it matches %q); name the options that are meant", s.name, argv0(s), strings.Join(probes, " "))
+			return
+		}
 	}
 }
 
@@ -98,7 +101,7 @@ type leak struct {
 }
 
 // leak tells how the command's program can be turned into another. It follows
-// programs such as env and sudo to the one they start.
+// programs such as env, sudo and docker exec to the one they start.
 func (s *spec) leak() leak {
 	words := make([]string, len(s.exec))
 	for i, t := range s.exec {
@@ -106,23 +109,90 @@ func (s *spec) leak() leak {
 	}
 	for len(words) > 0 {
 		name := strings.TrimSuffix(path.Base(words[0]), ".exe")
-		words = words[1:]
-		if !launches(name) {
-			return leakOf(name, words)
+		started, launches := launched(name, words[1:])
+		if !launches {
+			return leakOf(name, words[1:])
 		}
-		words = skipOptions(words)
-		if len(words) == 0 || words[0] == "" {
+		if len(started) == 0 || started[0] == "" {
 			return leak{name, anyProgram(), name + " runs the program that its arguments name", true}
 		}
+		words = started
 	}
 	return leak{}
 }
 
-// skipOptions drops what stands between a launcher and its program: options,
-// assignments and numbers.
-func skipOptions(words []string) []string {
-	for len(words) > 0 && words[0] != "" && (words[0][0] == '-' || strings.Contains(words[0], "=") || words[0][0] >= '0' && words[0][0] <= '9') {
-		words = words[1:]
+// launched returns what follows a program that starts the one named after its
+// own options: the words from that name on. ok is false for other programs.
+func launched(name string, words []string) (started []string, ok bool) {
+	if launches(name) {
+		words = skipOptions(words, valueOptions(name))
+		if name == "chroot" || name == "flock" { // a folder and a lock come first
+			words = skipOptions(words[min(1, len(words)):], "")
+		}
+		return words, true
+	}
+	if !startsInContainer(name) {
+		return nil, false
+	}
+	words = skipOptions(words, "nHlc")
+	if len(words) > 0 && words[0] == "compose" {
+		words = skipOptions(words[1:], "fp")
+	}
+	if len(words) == 0 || words[0] != "exec" && words[0] != "run" {
+		return nil, false
+	}
+	words = skipOptions(words[1:], "euwcnfvp")
+	words = skipOptions(words[min(1, len(words)):], "cnf") // the container or image
+	return words, true
+}
+
+func startsInContainer(name string) bool {
+	switch name {
+	case "docker", "podman", "nerdctl", "kubectl", "oc":
+		return true
+	}
+	return false
+}
+
+// valueOptions are the letters of those options of a launcher that take the next
+// word as their value.
+func valueOptions(name string) string {
+	switch name {
+	case "sudo":
+		return "ughpCrtTUDR"
+	case "doas":
+		return "uC"
+	case "env":
+		return "uC"
+	case "xargs", "parallel":
+		return "InPLsdEaj"
+	case "timeout":
+		return "ks"
+	case "ionice", "nice":
+		return "cnp"
+	case "watch":
+		return "n"
+	case "stdbuf":
+		return "ioe"
+	}
+	return ""
+}
+
+// skipOptions drops what stands between a launcher and its program: options, the
+// values of those whose letters are given, assignments and numbers.
+func skipOptions(words []string, valued string) []string {
+	for len(words) > 0 && words[0] != "" {
+		w := words[0]
+		switch {
+		case w == "--":
+			return words[1:]
+		case len(w) == 2 && w[0] == '-' && strings.ContainsRune(valued, rune(w[1])):
+			words = words[min(2, len(words)):]
+		case w[0] == '-' || strings.Contains(w, "=") || w[0] >= '0' && w[0] <= '9':
+			words = words[1:]
+		default:
+			return words
+		}
 	}
 	return words
 }
@@ -147,8 +217,10 @@ func leakOf(name string, words []string) leak {
 		l.why, l.probes = why, probes
 		return l
 	}
-	// A script that is fixed takes the arguments that follow it.
-	scripted := slices.ContainsFunc(words, func(w string) bool { return w != "" && w[0] != '-' })
+	// A script that is fixed takes the arguments that follow it. It is the first
+	// word that is no option; a parameter in its place is not fixed.
+	first := slices.IndexFunc(words, func(w string) bool { return w == "" || w[0] != '-' })
+	scripted := first >= 0 && words[first] != ""
 	switch strings.TrimRight(name, "0123456789.") {
 	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "pwsh", "powershell", "cmd":
 		l.interprets = true
@@ -163,6 +235,12 @@ func leakOf(name string, words []string) leak {
 	case "awk", "gawk", "mawk", "sed":
 		l.interprets = !scripted
 		return options(name+" takes programs as arguments", "-e", "-f", "-fx", "-ex", "--expression=x", "--file=x")
+	case "psql", "mysql", "mariadb", "sqlite", "duckdb":
+		l.interprets = true
+		return options(name+" runs the statements and the shell lines that its arguments hold", "-c", "-cx", "--command=x", "-f", "-fx", "--file=x", "-e", "-ex", "--execute=x", "-cmd", "-init", ".shell x", "select 1")
+	case "vi", "vim", "nvim", "view", "ex", "emacs", "less", "more":
+		l.interprets = true
+		return options(name+" runs commands that its arguments hold", "+x", "-c", "-cx", "--cmd", "-S", "-Sx", "-u", "-s", "--eval=x", "--load=x")
 	case "ssh":
 		l.interprets = true
 		return options("ssh takes programs to run, here with -o and there as words", append(anyProgram(), "-o", "-oProxyCommand=x")...)
