@@ -200,7 +200,7 @@ func (r rest) describe() string {
 	case r.pattern != nil:
 		return "each argument as a whole must match the pattern " + r.source
 	case r.any:
-		return "any argument but an empty one is taken"
+		return "any argument is taken"
 	}
 	return "no further arguments are taken"
 }

@@ -68,7 +68,7 @@ func TestHelpTopic(t *testing.T) {
 		"/plan":          {"Show what would change"},
 		"db":             {"db migrate", "db reset [env]"},
 		"go test":        {"[argument …]", "must match"},
-		"pass":           {"any argument but an empty one"},
+		"pass":           {"any argument is taken"},
 		"lifecycle":      {"lifecycle diff", "lifecycle log"},
 		"lifecycle diff": {"--between", "effect      read"},
 		"explain":        {"explain <command line>"},

@@ -289,13 +289,12 @@ type rest struct {
 // none says that the command takes nothing more.
 func (r rest) none() bool { return !r.any && r.pattern == nil }
 
-// allows says whether the argument may be appended. An empty one needs a
-// pattern that allows it.
+// allows says whether the argument may be appended.
 func (r rest) allows(arg string) bool {
 	if r.pattern != nil {
 		return r.pattern.MatchString(arg)
 	}
-	return r.any && arg != ""
+	return r.any
 }
 
 // wholePattern compiles an RE2 pattern that has to match all of a value. The

@@ -16,6 +16,7 @@ type Refusal struct {
 	Usage       string       // the signature of the command that was meant; "" when unknown
 	Topic       string       // what to ask help for; "" for all of it
 	Suggestions []Suggestion // commands that may have been meant, likeliest first
+	Lines       []string     // lines that would be taken, to send one after the other
 
 	group bool // the suggestions are all the commands of a group
 }
@@ -35,6 +36,16 @@ func (r *Refusal) Error() string {
 	}
 	if r.Usage != "" {
 		b.WriteString("\nUsage: " + r.Usage)
+	}
+	switch len(r.Lines) {
+	case 0:
+	case 1:
+		b.WriteString("\nSend this instead:")
+	default:
+		b.WriteString("\nSend these one by one:")
+	}
+	for _, line := range r.Lines {
+		b.WriteString("\n  " + line)
 	}
 	if len(r.Suggestions) > 0 {
 		if r.group {

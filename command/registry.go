@@ -190,12 +190,13 @@ func runsComponents(words []string) bool {
 	})
 }
 
-// strip takes a leading "/" off the first word and then a leading word chant.
+// strip takes a leading "/" off the first word, where it is a command's and not
+// a path's, and then a leading word chant.
 func strip(words []string) (rest []string, chant bool) {
 	if len(words) == 0 {
 		return nil, false
 	}
-	if first, ok := strings.CutPrefix(words[0], "/"); ok && first != "" {
+	if first, ok := strings.CutPrefix(words[0], "/"); ok && first != "" && !strings.Contains(first, "/") {
 		words = append([]string{first}, words[1:]...)
 	}
 	if words[0] == "chant" {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -24,12 +25,37 @@ func (e *SyntaxError) Error() string {
 // single quotes keep everything; double quotes keep everything but a backslash,
 // which takes the next character literally, as it does outside quotes; adjacent
 // pieces join. Every other character is ordinary, '#', '$' and Unicode spaces
-// included. A line without words gives none, and no error.
+// included. Line breaks around the line, CR among them, are not part of it. A
+// line without words gives none, and no error.
 //
 // Split refuses open quotes, a trailing backslash, control characters, text
-// after an unquoted newline, invalid UTF-8 and more than [MaxLine] bytes. Its
-// errors are *[SyntaxError].
+// after an unquoted line break (a backslash does not quote one), invalid UTF-8
+// and more than [MaxLine] bytes. Its errors are *[SyntaxError].
 func Split(line string) ([]string, error) {
+	line, before := trimBreaks(line)
+	words, err := split(line)
+	if bad, ok := errors.AsType[*SyntaxError](err); ok {
+		bad.Offset += before
+	}
+	return words, err
+}
+
+// trimBreaks takes empty lines off both ends: people paste them along. before is
+// how many bytes it took off the front. A blank at the end of the text itself
+// stays, because a backslash may stand before it.
+func trimBreaks(line string) (trimmed string, before int) {
+	trimmed = strings.TrimLeft(line, " \t\r\n")
+	before = len(line) - len(trimmed)
+	for {
+		text := strings.TrimRight(trimmed, " \t")
+		if !strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\r") {
+			return trimmed, before
+		}
+		trimmed = strings.TrimRight(text, "\r\n")
+	}
+}
+
+func split(line string) ([]string, error) {
 	if err := checkLine(line); err != nil {
 		return nil, err
 	}
@@ -52,7 +78,7 @@ func Split(line string) ([]string, error) {
 			continue
 		}
 		if newline >= 0 {
-			return nil, &SyntaxError{newline, "this is more than one line; send one command in each prompt, and put a line break that belongs to an argument in quotes"}
+			return nil, &SyntaxError{newline, secondLine}
 		}
 		open = true
 		n, err := piece(line, i, &word)
@@ -66,6 +92,8 @@ func Split(line string) ([]string, error) {
 	}
 	return words, nil
 }
+
+const secondLine = "this is more than one line; send one command in each prompt, and put a line break that belongs to an argument in quotes"
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
@@ -97,6 +125,9 @@ func piece(line string, i int, word *[]byte) (int, error) {
 		if i+1 == len(line) {
 			return 0, &SyntaxError{i, `the line ends in a backslash with nothing after it; remove it, or write \\ for a backslash`}
 		}
+		if line[i+1] == '\n' {
+			return 0, &SyntaxError{i, secondLine}
+		}
 		*word = append(*word, line[i+1])
 		return 2, nil
 	}
@@ -113,10 +144,14 @@ func checkLine(line string) error {
 	if len(line) > MaxLine {
 		return &SyntaxError{MaxLine, fmt.Sprintf("the line is %d bytes long and at most %d are taken; put long input in a file and name the file", len(line), MaxLine)}
 	}
-	if i, what := illegal(line); what != "" {
-		return &SyntaxError{i, "the line holds " + what + "; remove it"}
+	i, what := illegal(line)
+	switch {
+	case what == "":
+		return nil
+	case strings.HasPrefix(line[i:], "\r\n"):
+		return &SyntaxError{i, secondLine + ", as a line feed alone (this one is a carriage return and a line feed)"}
 	}
-	return nil
+	return &SyntaxError{i, "the line holds " + what + "; remove it"}
 }
 
 // illegal finds the first byte that no word may hold, and names it: a control
@@ -142,7 +177,8 @@ func illegal(s string) (int, string) {
 
 // Quote is the inverse of [Split]: Split(Quote(words)) gives the words back, as
 // long as they hold neither control characters (tab and newline are fine) nor
-// invalid UTF-8. Words are quoted only where they have to be.
+// invalid UTF-8. Words are quoted only where they have to be, those that a shell
+// would interpret among them.
 func Quote(words []string) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -156,7 +192,7 @@ func Quote(words []string) string {
 
 func quoteWord(b *strings.Builder, w string) {
 	switch {
-	case w != "" && !strings.ContainsAny(w, " \t\n'\"\\"):
+	case w != "" && !strings.ContainsAny(w, " \t\n'\"\\") && shellWord(w) == "":
 		b.WriteString(w)
 	case !strings.Contains(w, "'"):
 		b.WriteByte('\'')

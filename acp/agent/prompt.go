@@ -8,30 +8,29 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
-	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/internal/fileuri"
 )
 
 // promptWords turns the blocks of a prompt into words: the text blocks, each
-// split alone, and between them links, each of which is one word whatever it
-// holds. root is the directory that programs run in.
-func promptWords(blocks []acp.ContentBlock, root string) ([]string, error) {
+// given to split alone, and between them links, each of which is one word
+// whatever it holds. root is the directory that programs run in.
+func promptWords(blocks []acp.ContentBlock, root string, split func(text string) ([]string, error)) ([]string, error) {
 	var words []string
 	afterText := false // the last block that counts was text
 	for _, b := range blocks {
 		switch b.Type {
 		case acp.ContentText:
-			split, err := command.Split(b.Text)
+			piece, err := split(b.Text)
 			if err != nil {
 				return nil, err
 			}
-			if len(split) == 0 {
+			if len(piece) == 0 {
 				continue
 			}
 			if afterText {
 				return nil, errors.New("the prompt has two pieces of text: send the command line as one")
 			}
-			words, afterText = append(words, split...), true
+			words, afterText = append(words, piece...), true
 		case acp.ContentResourceLink:
 			if len(words) == 0 {
 				return nil, errors.New("the prompt begins with a link: begin with the command, files may follow as its arguments")

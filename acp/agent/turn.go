@@ -211,11 +211,12 @@ func (t *turn) allowList() host.AllowList {
 
 // parse reads the prompt as a command that runs in dir.
 func (t *turn) parse(allow host.AllowList, dir string) (*command.Invocation, error) {
-	words, err := promptWords(t.blocks, dir)
+	o := t.parseOptions()
+	words, err := promptWords(t.blocks, dir, func(text string) ([]string, error) { return allow.Registry.Split(text, o) })
 	if err != nil {
 		return nil, err
 	}
-	return allow.Registry.Parse(words, t.parseOptions())
+	return allow.Registry.Parse(words, o)
 }
 
 func (t *turn) parseOptions() command.ParseOptions {

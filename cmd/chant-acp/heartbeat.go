@@ -254,11 +254,11 @@ func nextText(s *heartbeat.Status, j heartbeat.JobStatus) string {
 
 // verdict says whether the allow-list takes a line.
 func verdict(r *command.Registry, line string) string {
-	words, err := command.Split(line)
-	if err != nil {
-		return "NOT ALLOWED: " + err.Error()
+	words, err := r.Split(line, command.ParseOptions{})
+	var inv *command.Invocation
+	if err == nil {
+		inv, err = r.Parse(words, command.ParseOptions{})
 	}
-	inv, err := r.Parse(words, command.ParseOptions{})
 	var refusal *command.Refusal
 	switch {
 	case errors.As(err, &refusal):
