@@ -26,7 +26,7 @@ func (d *decoder) manifest(root *yaml.Node, m *Manifest) {
 		case "version":
 			versioned = true
 			if f.value.Tag != "!!int" || f.value.Value != "1" {
-				d.bad(f.value, "version must be 1, the only one there is, and is %s", orEmpty(f.value.Value))
+				d.bad(f.value, "version must be the number 1, the only one there is, and is %s", wrongVersion(f.value))
 			}
 		case "environments":
 			d.environments(f.value, m)
@@ -41,6 +41,14 @@ func (d *decoder) manifest(root *yaml.Node, m *Manifest) {
 		// After the environments, wherever they stand: commands refer to them.
 		d.commands(commands, m)
 	}
+}
+
+// wrongVersion describes what stands in the place of the version.
+func wrongVersion(n *yaml.Node) string {
+	if n.Tag == "!!str" && n.Value == "1" {
+		return "the text \"1\"; take the quotes off"
+	}
+	return orEmpty(n.Value)
 }
 
 func orEmpty(s string) string {

@@ -117,6 +117,9 @@ func (d *decoder) text(n *yaml.Node, what string) (string, bool) {
 }
 
 // texts reads a list of scalars.
+//
+// A {name} without quotes is a mapping with one key to YAML, and the likeliest
+// thing that is no text.
 func (d *decoder) texts(n *yaml.Node, what string) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		d.bad(n, "%s must be a list, and is %s", what, kindOf(n))
@@ -124,11 +127,24 @@ func (d *decoder) texts(n *yaml.Node, what string) []*yaml.Node {
 	}
 	var list []*yaml.Node
 	for _, c := range n.Content {
+		if name, is := bareName(c); is {
+			d.bad(c, `each element of %s must be text, and YAML reads {%s} without quotes as a mapping; write "{%s}"`, what, name, name)
+			continue
+		}
 		if _, ok := d.text(c, "each element of "+what); ok {
 			list = append(list, c)
 		}
 	}
 	return list
+}
+
+// bareName returns the name of what was written as {name}.
+func bareName(n *yaml.Node) (string, bool) {
+	if n.Kind != yaml.MappingNode || n.Style&yaml.FlowStyle == 0 || len(n.Content) != 2 {
+		return "", false
+	}
+	key, value := n.Content[0], n.Content[1]
+	return key.Value, key.Kind == yaml.ScalarNode && value.Tag == "!!null" && value.Value == ""
 }
 
 func (d *decoder) boolean(n *yaml.Node, what string) bool {

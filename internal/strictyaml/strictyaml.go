@@ -116,7 +116,7 @@ func Position(data []byte, offset int) (line, column int) {
 	return line, 1 + utf8.RuneCount(before[bytes.LastIndexAny(before, "\r\n")+1:])
 }
 
-const noAliases = "aliases (*%s) are not supported here; write the value out"
+const noAliases = "aliases (*%[1]s) are not supported here; write the value out, or put text that begins with * in quotes: \"*%[1]s\""
 
 // plain refuses what makes the same text mean something else elsewhere:
 // anchors, aliases, merge keys and tags of other schemas. Refusing aliases also
@@ -128,7 +128,7 @@ func (p *parser) plain(n *yaml.Node) bool {
 		p.bad(n, noAliases, n.Value)
 		return false
 	case n.Anchor != "":
-		p.bad(n, "anchors (&%s) are not supported here; write the value out where it is needed", n.Anchor)
+		p.bad(n, "anchors (&%s) are not supported here; write the value out where it is needed, or put text that begins with & in quotes", n.Anchor)
 		ok = false
 	case n.Tag == "!!merge":
 		p.bad(n, "merge keys (<<) are not supported here; write the keys out")

@@ -31,7 +31,22 @@ func (p *parser) syntax(err error, data []byte) {
 	if e.Message == "found character that cannot start any token" && characterAt(data, e.Mark) != '\t' {
 		text = fmt.Sprintf("this is not valid YAML: no value begins with %c; put it in quotes", characterAt(data, e.Mark))
 	}
+	if bracket := strings.HasPrefix(e.Message, "did not find expected "); bracket && atEnd && commentAfter(data, e.ContextMark) {
+		text += ", and mind that a # with a blank before it begins a comment: put text that holds one in quotes"
+	}
 	p.at(mark.Line, mark.Column, "%s", text)
+}
+
+// commentAfter says whether a comment begins behind the mark, in its line, so
+// that what was to close a bracket may be in it.
+func commentAfter(data []byte, mark yaml.Mark) bool {
+	lines := bytes.Split(data, []byte("\n"))
+	if mark.Line < 1 || mark.Line > len(lines) {
+		return false
+	}
+	line := []rune(string(bytes.TrimSuffix(lines[mark.Line-1], []byte("\r"))))
+	from := min(max(mark.Column, 0), len(line))
+	return strings.Contains(string(line[from:]), " #")
 }
 
 // characterAt is the character at a mark of the reader's, which counts them.
@@ -78,7 +93,7 @@ func unclosed(e *yaml.LoadError, atEnd bool, open, end string) (yaml.Mark, strin
 	if atEnd {
 		return begin, fmt.Sprintf("this is not valid YAML: this %s is never closed; add %s", open, end)
 	}
-	return e.Mark, fmt.Sprintf("this is not valid YAML: a comma or %s is missing before this, after the %s in line %d, column %d", end, open, begin.Line, begin.Column)
+	return e.Mark, fmt.Sprintf("this is not valid YAML: a comma or %s is missing before this, after the %s in line %d, column %d; text that holds a brace or a bracket stands in quotes there", end, open, begin.Line, begin.Column)
 }
 
 // explainToken is explain for what cannot be read at all or is not taken.
