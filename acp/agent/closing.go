@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // closing is the one line that says what ended, how, and how long it took,
 // because half of the clients show nothing else of a tool call.
-func (x *execution) closing(e end, res host.Result, stats shapeStats) string {
+func (x *execution) closing(e end, res host.Result, stats shape.Stats) string {
 	var b strings.Builder
 	if x.turn.said {
 		b.WriteString("\n")
@@ -28,7 +29,7 @@ func (x *execution) closing(e end, res host.Result, stats shapeStats) string {
 	return b.String()
 }
 
-func (x *execution) quiet() bool { return x.shaper.cfg.Quiet }
+func (x *execution) quiet() bool { return x.shaper.Quiet() }
 
 func (x *execution) verdict(e end, res host.Result) string {
 	after := span(res.Duration)
@@ -54,7 +55,7 @@ func (x *execution) verdict(e end, res host.Result) string {
 }
 
 // notes are what else a person should know about the end.
-func notes(res host.Result, stats shapeStats) []string {
+func notes(res host.Result, stats shape.Stats) []string {
 	var out []string
 	if res.Killed {
 		out = append(out, "It did not end when asked, so it was killed.")

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
@@ -229,7 +230,7 @@ func (x *execution) conclude(res host.Result) end {
 }
 
 // logLacks says why the log is short, where there was output to keep.
-func logLacks(stats shapeStats, res host.Result) string {
+func logLacks(stats shape.Stats, res host.Result) string {
 	if stats.Bytes == 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 )
@@ -191,7 +192,7 @@ func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error
 	cfg.Emit = func(text string) error {
 		return t.stream(t.context(), Event{Kind: EventOutput, Text: text}, acp.AgentMessageChunk{Content: acp.Text(text)})
 	}
-	s := newShaper(cfg)
+	s := shape.New(cfg)
 	err := rt.RunLog(t.context(), ref, follow, shaperWriter{s})
 	for _, piece := range s.Finish() {
 		t.keep(Event{Kind: EventOutput, Text: piece})
@@ -214,9 +215,9 @@ func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error
 }
 
 // shaperWriter is a shaper that what copies can write to.
-type shaperWriter struct{ *shaper }
+type shaperWriter struct{ *shape.Shaper }
 
 func (w shaperWriter) Write(p []byte) (int, error) {
-	w.shaper.Write(p)
+	w.Shaper.Write(p)
 	return len(p), nil
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
-	"github.com/chant-acp/chant-acp/internal/termtext"
 )
 
 // opStep is one step of a run as the client sees it.
@@ -202,7 +202,7 @@ func (v *opView) endStepOutput(s *opStep) (shown bool) {
 	}
 	stats := s.shaper.Stats()
 	v.endText()
-	return !s.info.Parallel && !s.shaper.cfg.Quiet && stats.Bytes > 0
+	return !s.info.Parallel && !s.shaper.Quiet() && stats.Bytes > 0
 }
 
 // exitOf is the exit code that a terminal shows: 0 of what did its work without a
@@ -265,7 +265,7 @@ func stepText(e *host.StepResult) string {
 
 // tailText is the end of what a step printed, as plain text.
 func tailText(lines []string) string {
-	return termtext.LastLines([]byte(strings.Join(lines, "\n")+"\n"), tailLines, shapeTailText)
+	return shape.LastLines([]byte(strings.Join(lines, "\n")+"\n"), tailLines)
 }
 
 // failureText says in the thread's text that a step failed, with the end of what

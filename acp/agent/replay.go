@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 )
 
 // maxReplay bounds what is replayed of a thread, in bytes of text. Whole turns
@@ -71,9 +72,9 @@ type replayer struct {
 	s        *session
 	b        *acp.Batch
 	terminal bool
-	shaper   *shaper   // turns the terminal output of the open call to text
-	fence    textFence // of the text output of the open call
-	printed  string    // the call whose output came last
+	shaper   *shape.Shaper // turns the terminal output of the open call to text
+	fence    textFence     // of the text output of the open call
+	printed  string        // the call whose output came last
 	open     map[string]*replayed
 	silent   bool // nothing but the prompt was shown of the turn
 }
@@ -213,7 +214,7 @@ func (r *replayer) output(e Event) {
 		r.s.notify(r.b, terminalOutput(e.CallID, e.Text))
 	default:
 		if r.shaper == nil {
-			r.shaper = newShaper(shaperConfig{Full: true, Emit: func(text string) error {
+			r.shaper = shape.New(shape.Config{Full: true, Emit: func(text string) error {
 				r.say(text)
 				return nil
 			}})

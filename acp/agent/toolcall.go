@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 )
 
 // toolCall is one tool call as the client sees it, and the way of its output.
@@ -19,7 +20,7 @@ type toolCall struct {
 	stopShow  context.CancelFunc
 
 	// Of the turn's mutex, because the agent may leave before the call ends.
-	shaper  *shaper
+	shaper  *shape.Shaper
 	started bool // what it stands for was begun
 }
 
@@ -52,28 +53,28 @@ func (c *toolCall) newShaper(ctx context.Context, logPath func() string) {
 	cfg.LogPath = logPath
 	cfg.Emit = func(text string) error { return t.stream(ctx, c.outputEvent(text), c.outputUpdate(text)) }
 	if c.terminal() {
-		cfg.Mode = shapeTerminal
+		cfg.Mode = shape.Terminal
 	}
-	c.shareShaper(newShaper(cfg))
+	c.shareShaper(shape.New(cfg))
 }
 
 // shareShaper makes s the way of this call's output.
-func (c *toolCall) shareShaper(s *shaper) {
+func (c *toolCall) shareShaper(s *shape.Shaper) {
 	c.turn.mu.Lock()
 	defer c.turn.mu.Unlock()
 	c.shaper = s
 }
 
 // shaperConfig is how the session wants output.
-func (t *turn) shaperConfig() shaperConfig {
+func (t *turn) shaperConfig() shape.Config {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	output := t.session.output
-	return shaperConfig{Plain: output == outputPlain, Full: output == outputFull, Quiet: output == outputQuiet}
+	return shape.Config{Plain: output == outputPlain, Full: output == outputFull, Quiet: output == outputQuiet}
 }
 
 // endOutput shows what is left of the output.
-func (c *toolCall) endOutput() shapeStats {
+func (c *toolCall) endOutput() shape.Stats {
 	// Nothing holds Finish up: where the turn was stopped, what waits for the
 	// client has given up, and what a reading client was shown can be completed.
 	rest := c.shaper.Finish()

@@ -1,4 +1,4 @@
-package agent
+package shape
 
 import (
 	"bytes"
@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	shapeOpen  = "\n````````\n"
-	shapeClose = "````````\n"
+	fenceOpen  = "\n````````\n"
+	fenceClose = "````````\n"
 )
 
-// shapeSink records what a shaper emits.
-type shapeSink struct {
+// sink records what a Shaper emits.
+type sink struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-func (k *shapeSink) emit(text string) error {
+func (k *sink) emit(text string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.texts = append(k.texts, text)
 	return nil
 }
 
-func (k *shapeSink) take() []string {
+func (k *sink) take() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	texts := k.texts
@@ -41,10 +41,10 @@ func (k *shapeSink) take() []string {
 }
 
 // shapeAll shapes chunks in one go and returns all updates.
-func shapeAll(cfg shaperConfig, chunks ...[]byte) ([]string, shapeStats) {
-	var sink shapeSink
+func shapeAll(cfg Config, chunks ...[]byte) ([]string, Stats) {
+	var sink sink
 	cfg.Emit = sink.emit
-	s := newShaper(cfg)
+	s := New(cfg)
 	for _, c := range chunks {
 		s.Write(c)
 	}
@@ -52,14 +52,14 @@ func shapeAll(cfg shaperConfig, chunks ...[]byte) ([]string, shapeStats) {
 	return append(sink.take(), rest...), s.Stats()
 }
 
-type shapeT interface {
+type testingT interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
 // checkPieces holds every update against what a client may be sent.
-func checkPieces(t shapeT, pieces []string) {
+func checkPieces(t testingT, pieces []string) {
 	t.Helper()
 	for _, p := range pieces {
 		if p == "" || !utf8.ValidString(p) {
@@ -68,7 +68,7 @@ func checkPieces(t shapeT, pieces []string) {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(p); err != nil || b.Len() > shapeTextLimit+len("\"\"\n") {
+		if err := enc.Encode(p); err != nil || b.Len() > maxText+len("\"\"\n") {
 			t.Fatalf("an update of %d encoded bytes: %.100q, %v", b.Len(), p, err)
 		}
 	}
@@ -76,7 +76,7 @@ func checkPieces(t shapeT, pieces []string) {
 
 // readMarkdown reads text as CommonMark 0.31 does (4.5) and returns what is
 // inside fenced code blocks and what is outside.
-func readMarkdown(t shapeT, text string) (inside, outside string) {
+func readMarkdown(t testingT, text string) (inside, outside string) {
 	t.Helper()
 	var in, out strings.Builder
 	fence := 0
@@ -115,20 +115,20 @@ func TestShaperText(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"nothing", "", ""},
 		{"nothing but controls", "\x00\x1b[31m\x1b]0;t\a", ""},
-		{"a line", "hello\n", shapeOpen + "hello\n" + shapeClose},
-		{"no last line feed", "hello", shapeOpen + "hello\n" + shapeClose},
-		{"colour and a bar", "\x1b[1mgo\x1b[m\n10%\r100%\r\n", shapeOpen + "go\n100%\n" + shapeClose},
-		{"shorter fences are text", "```go\n```\n```````\n", shapeOpen + "```go\n```\n```````\n" + shapeClose},
-		{"fence with an info string is text", "````````go\n", shapeOpen + "````````go\n" + shapeClose},
+		{"a line", "hello\n", fenceOpen + "hello\n" + fenceClose},
+		{"no last line feed", "hello", fenceOpen + "hello\n" + fenceClose},
+		{"colour and a bar", "\x1b[1mgo\x1b[m\n10%\r100%\r\n", fenceOpen + "go\n100%\n" + fenceClose},
+		{"shorter fences are text", "```go\n```\n```````\n", fenceOpen + "```go\n```\n```````\n" + fenceClose},
+		{"fence with an info string is text", "````````go\n", fenceOpen + "````````go\n" + fenceClose},
 		{"a fence first", ticks + "\nx\n", "\n" + ticks + "`\n" + ticks + "\nx\n" + ticks + "`\n"},
-		{"a fence in the middle", "x\n" + ticks + "\ny\n", shapeOpen + "x\n" + shapeClose + "\n" + ticks + "`\n" + ticks + "\ny\n" + ticks + "`\n"},
-		{"an indented one with blanks after it", "x\n   " + ticks + " \t\n", shapeOpen + "x\n" + shapeClose + "\n" + ticks + "`\n   " + ticks + " \t\n" + ticks + "`\n"},
-		{"an unfinished one", "x\n" + ticks, shapeOpen + "x\n" + shapeClose + "\n" + ticks + "`\n" + ticks + "\n" + ticks + "`\n"},
-		{"one hidden by escapes", "x\n````\x1b[m````\n", shapeOpen + "x\n" + shapeClose + "\n`````````\n````````\n`````````\n"},
+		{"a fence in the middle", "x\n" + ticks + "\ny\n", fenceOpen + "x\n" + fenceClose + "\n" + ticks + "`\n" + ticks + "\ny\n" + ticks + "`\n"},
+		{"an indented one with blanks after it", "x\n   " + ticks + " \t\n", fenceOpen + "x\n" + fenceClose + "\n" + ticks + "`\n   " + ticks + " \t\n" + ticks + "`\n"},
+		{"an unfinished one", "x\n" + ticks, fenceOpen + "x\n" + fenceClose + "\n" + ticks + "`\n" + ticks + "\n" + ticks + "`\n"},
+		{"one hidden by escapes", "x\n````\x1b[m````\n", fenceOpen + "x\n" + fenceClose + "\n`````````\n````````\n`````````\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			pieces, st := shapeAll(shaperConfig{}, []byte(tt.in))
+			pieces, st := shapeAll(Config{}, []byte(tt.in))
 			if got := strings.Join(pieces, ""); got != tt.want {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
@@ -147,14 +147,14 @@ func TestShaperText(t *testing.T) {
 func TestShaperPlainAndTerminal(t *testing.T) {
 	in := "a\x1b[31mb\x1b[m\x1b]0;t\a\n```````````\n10%\r20%"
 	for _, tt := range []struct {
-		cfg  shaperConfig
+		cfg  Config
 		want string
 	}{
-		{shaperConfig{Plain: true}, "ab\n```````````\n20%\n"},
-		{shaperConfig{Mode: shapeTerminal}, "a\x1b[31mb\x1b[m\n```````````\n10%\r20%"},
-		{shaperConfig{Quiet: true}, ""},
-		{shaperConfig{Quiet: true, Full: true}, ""},
-		{shaperConfig{Quiet: true, Mode: shapeTerminal}, ""},
+		{Config{Plain: true}, "ab\n```````````\n20%\n"},
+		{Config{Mode: Terminal}, "a\x1b[31mb\x1b[m\n```````````\n10%\r20%"},
+		{Config{Quiet: true}, ""},
+		{Config{Quiet: true, Full: true}, ""},
+		{Config{Quiet: true, Mode: Terminal}, ""},
 	} {
 		pieces, st := shapeAll(tt.cfg, []byte(in))
 		if got := strings.Join(pieces, ""); got != tt.want {
@@ -167,8 +167,8 @@ func TestShaperPlainAndTerminal(t *testing.T) {
 }
 
 func TestShaperBreak(t *testing.T) {
-	var sink shapeSink
-	s := newShaper(shaperConfig{Emit: sink.emit})
+	var sink sink
+	s := New(Config{Emit: sink.emit})
 	if err := s.Break(); err != nil || len(sink.take()) != 0 {
 		t.Errorf("Break before output: %v, %q", err, sink.texts)
 	}
@@ -176,7 +176,7 @@ func TestShaperBreak(t *testing.T) {
 	if err := s.Break(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(sink.take(), ""), shapeOpen+"a\nb\n"+shapeClose; got != want {
+	if got, want := strings.Join(sink.take(), ""), fenceOpen+"a\nb\n"+fenceClose; got != want {
 		t.Errorf("at Break: %q, want %q", got, want)
 	}
 	s.Break()
@@ -185,7 +185,7 @@ func TestShaperBreak(t *testing.T) {
 	}
 	s.Write([]byte("\rc\n")) // b is on the wire: it can't be replaced
 	got := strings.Join(append(sink.take(), s.Finish()...), "")
-	if want := shapeOpen + "c\n" + shapeClose; got != want {
+	if want := fenceOpen + "c\n" + fenceClose; got != want {
 		t.Errorf("after Break: %q, want %q", got, want)
 	}
 	if again := s.Finish(); again != nil {
@@ -217,19 +217,19 @@ func inChunks(p []byte, size int) (out [][]byte) {
 func TestShaperBudget(t *testing.T) {
 	const log = "/tmp/turn `1`.log"
 	in := numbered(100_000, 100) // 10 MB
-	for _, mode := range []shaperConfig{{}, {Plain: true}, {Mode: shapeTerminal}} {
+	for _, mode := range []Config{{}, {Plain: true}, {Mode: Terminal}} {
 		for _, chunk := range []int{100, 4096, 32 << 10, 256 << 10, len(in)} {
 			cfg := mode
 			cfg.LogPath = func() string { return log }
 			pieces, st := shapeAll(cfg, inChunks(in, chunk)...)
 			checkPieces(t, pieces)
 			text := strings.Join(pieces, "")
-			note := fmt.Sprintf("%s of 9.5 MiB left out here. The whole is in ", shapeSize(st.LeftOut))
+			note := fmt.Sprintf("%s of 9.5 MiB left out here. The whole is in ", size(st.LeftOut))
 			head, tail, ok := strings.Cut(text, note)
 			if !ok || !strings.Contains(text, log) {
 				t.Fatalf("chunks of %d: nothing says %q with the log", chunk, note)
 			}
-			if len(head) > shapeHead+len(shapeOpen)+100 || len(head) < shapeHead-2*shapeUnit {
+			if len(head) > maxHead+len(fenceOpen)+100 || len(head) < maxHead-2*maxUnit {
 				t.Errorf("chunks of %d: a head of %d bytes", chunk, len(head))
 			}
 			if !strings.Contains(head, string(in[:120<<10])) || !strings.Contains(tail, string(in[len(in)-63<<10:])) {
@@ -241,7 +241,7 @@ func TestShaperBudget(t *testing.T) {
 			if len(pieces) > 40 {
 				t.Errorf("chunks of %d: %d updates", chunk, len(pieces))
 			}
-			if mode.Mode == shapeText && !mode.Plain {
+			if mode.Mode == Text && !mode.Plain {
 				inside, outside := readMarkdown(t, text)
 				if int64(len(inside)) != st.Shown || strings.Count(strings.TrimSpace(outside), "\n") != 0 {
 					t.Errorf("chunks of %d: outside of the code blocks: %q", chunk, outside)
@@ -255,12 +255,12 @@ func TestShaperBudget(t *testing.T) {
 func TestShaperBudgetEdges(t *testing.T) {
 	for _, lines := range []int{1, 1200, 1270, 1280, 1300, 1800, 1860, 1880, 1900, 1920, 1940, 2200} {
 		in := numbered(lines, 100)
-		pieces, st := shapeAll(shaperConfig{}, inChunks(in, 7777)...)
+		pieces, st := shapeAll(Config{}, inChunks(in, 7777)...)
 		inside, outside := readMarkdown(t, strings.Join(pieces, ""))
-		if len(in) <= shapeHead+shapeTail-2*shapeUnit && (inside != string(in) || strings.TrimSpace(outside) != "" || st.LeftOut != 0) {
+		if len(in) <= maxHead+maxTail-2*maxUnit && (inside != string(in) || strings.TrimSpace(outside) != "" || st.LeftOut != 0) {
 			t.Errorf("%d lines fit the budget: %+v, outside %q", lines, st, outside)
 		}
-		if len(in) > shapeHead+shapeTail && st.LeftOut == 0 {
+		if len(in) > maxHead+maxTail && st.LeftOut == 0 {
 			t.Errorf("%d lines do not fit the budget: %+v", lines, st)
 		}
 		if st.Shown+st.LeftOut != st.Bytes || int64(len(inside)) != st.Shown {
@@ -271,11 +271,11 @@ func TestShaperBudgetEdges(t *testing.T) {
 
 func TestShaperFull(t *testing.T) {
 	in := numbered(20_000, 100)
-	for _, cfg := range []shaperConfig{{Full: true}, {Full: true, Mode: shapeTerminal}} {
+	for _, cfg := range []Config{{Full: true}, {Full: true, Mode: Terminal}} {
 		pieces, st := shapeAll(cfg, inChunks(in, 32<<10)...)
 		checkPieces(t, pieces)
 		text := strings.Join(pieces, "")
-		if cfg.Mode == shapeText {
+		if cfg.Mode == Text {
 			text, _ = readMarkdown(t, text)
 		}
 		if text != string(in) || st.LeftOut != 0 || st.Shown != int64(len(in)) {
@@ -307,16 +307,16 @@ func TestShaperHard(t *testing.T) {
 		"unfinished dcs":       append([]byte("\x1bP"), bytes.Repeat([]byte("x\n"), 1<<19)...),
 	}
 	for name, in := range inputs {
-		for _, cfg := range []shaperConfig{{}, {Plain: true}, {Mode: shapeTerminal}} {
+		for _, cfg := range []Config{{}, {Plain: true}, {Mode: Terminal}} {
 			for _, chunk := range []int{1021, 256 << 10} {
 				pieces, st := shapeAll(cfg, inChunks(in, chunk)...)
 				checkPieces(t, pieces)
 				text := strings.Join(pieces, "")
 				// Every second byte ill-formed makes the tail twice as long; growing fences repeat the fence three times.
-				if len(pieces) > 80 || len(text) > 4*(shapeHead+shapeTail) {
+				if len(pieces) > 80 || len(text) > 4*(maxHead+maxTail) {
 					t.Errorf("%s %+v: %d updates of %d bytes", name, cfg, len(pieces), len(text))
 				}
-				if cfg.Mode == shapeText && !cfg.Plain {
+				if cfg.Mode == Text && !cfg.Plain {
 					readMarkdown(t, text)
 				}
 				if st.Bytes != int64(len(in)) || st.LeftOut < 0 || st.LeftOut > st.Bytes {
@@ -327,12 +327,12 @@ func TestShaperHard(t *testing.T) {
 	}
 }
 
-// TestShaperMemory: what a shaper holds does not depend on what is printed.
+// TestShaperMemory: what a Shaper holds does not depend on what is printed.
 func TestShaperMemory(t *testing.T) {
 	for _, in := range [][]byte{numbered(40_000, 100), make([]byte, 4<<20), bytes.Repeat([]byte("`"), 4<<20), append([]byte("\x1bP"), make([]byte, 4<<20)...)} {
-		for _, cfg := range []shaperConfig{{}, {Full: true}, {Quiet: true}, {Mode: shapeTerminal, Full: true}} {
+		for _, cfg := range []Config{{}, {Full: true}, {Quiet: true}, {Mode: Terminal, Full: true}} {
 			cfg.Emit = func(string) error { return nil }
-			s := newShaper(cfg)
+			s := New(cfg)
 			for _, c := range inChunks(in, 256<<10) {
 				s.Write(c)
 			}
@@ -354,8 +354,8 @@ func growingFences(n int) []byte {
 
 func TestShaperLongBarIsNotLeftOut(t *testing.T) {
 	in := append(bytes.Repeat([]byte("[====>   ] 50%\r"), 1<<16), "done\n"...)
-	pieces, st := shapeAll(shaperConfig{}, inChunks(in, 4096)...)
-	if got := strings.Join(pieces, ""); got != shapeOpen+"done\n"+shapeClose || st.LeftOut != 0 {
+	pieces, st := shapeAll(Config{}, inChunks(in, 4096)...)
+	if got := strings.Join(pieces, ""); got != fenceOpen+"done\n"+fenceClose || st.LeftOut != 0 {
 		t.Errorf("a megabyte of one progress bar: %.200q, %+v", got, st)
 	}
 }
@@ -363,7 +363,7 @@ func TestShaperLongBarIsNotLeftOut(t *testing.T) {
 func TestShaperClientGone(t *testing.T) {
 	gone := errors.New("broken pipe")
 	var calls int
-	s := newShaper(shaperConfig{Emit: func(string) error {
+	s := New(Config{Emit: func(string) error {
 		if calls++; calls > 1 {
 			return gone
 		}
@@ -382,15 +382,15 @@ func TestShaperClientGone(t *testing.T) {
 	if st := s.Stats(); st.Bytes != 1_000_000 || st.Lines != 10_000 || !st.Truncated {
 		t.Errorf("output is not counted any more: %+v", st)
 	}
-	if strings.Join(pieces, "") != shapeClose {
+	if strings.Join(pieces, "") != fenceClose {
 		t.Errorf("Finish returned %q, want the end of the block that is open on the wire", pieces)
 	}
 }
 
 func TestShaperTail(t *testing.T) {
-	for _, cfg := range []shaperConfig{{}, {Quiet: true}, {Mode: shapeTerminal}} {
+	for _, cfg := range []Config{{}, {Quiet: true}, {Mode: Terminal}} {
 		cfg.Emit = func(string) error { return nil }
-		s := newShaper(cfg)
+		s := New(cfg)
 		if got := s.Tail(3); got != "" {
 			t.Errorf("Tail without output: %q", got)
 		}
@@ -404,7 +404,7 @@ func TestShaperTail(t *testing.T) {
 		if got := s.Tail(3); got != want {
 			t.Errorf("Tail(3) after Finish = %q, want %q", got, want)
 		}
-		if got := s.Tail(1000); len(got) > shapeTailText || !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "line ") {
+		if got := s.Tail(1000); len(got) > tailText || !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "line ") {
 			t.Errorf("Tail(1000) is %d bytes: %.40q…", len(got), got)
 		}
 		s.Abandon()
@@ -412,49 +412,49 @@ func TestShaperTail(t *testing.T) {
 }
 
 func TestShapeLast(t *testing.T) {
-	for _, size := range []int{1, 100, 4096, shapeTail - 1, shapeTail, shapeTail + 1, 256 << 10} {
-		var l shapeLast
+	for _, size := range []int{1, 100, 4096, maxTail - 1, maxTail, maxTail + 1, 256 << 10} {
+		var l tail
 		in := numbered(5000, 100)
 		for _, c := range inChunks(in, size) {
 			l.write(c)
 		}
-		if got := l.bytes(); !bytes.Equal(got, in[len(in)-shapeTail:]) {
-			t.Errorf("chunks of %d: not the last %d bytes", size, shapeTail)
+		if got := l.bytes(); !bytes.Equal(got, in[len(in)-maxTail:]) {
+			t.Errorf("chunks of %d: not the last %d bytes", size, maxTail)
 		}
-		if cap(l.buf) > 3*shapeTail {
+		if cap(l.buf) > 3*maxTail {
 			t.Errorf("chunks of %d: holds %d bytes", size, cap(l.buf))
 		}
 	}
 }
 
 func TestShapeQuote(t *testing.T) {
-	s := newShaper(shaperConfig{})
+	s := New(Config{})
 	for in, want := range map[string]string{"a": "`a`", "a`b": "`` a`b ``", "``": "``` `` ```", "<b>*x*": "`<b>*x*`"} {
 		if got := s.quote(in); got != want {
 			t.Errorf("quote(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := newShaper(shaperConfig{Mode: shapeTerminal}).quote("a`b"); got != "a`b" {
+	if got := New(Config{Mode: Terminal}).quote("a`b"); got != "a`b" {
 		t.Errorf("a terminal shows %q", got)
 	}
 }
 
 func TestShapeSize(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 10 << 20: "10.0 MiB", 3 << 30: "3.0 GiB", 5 << 40: "5.0 TiB", 7 << 50: "7168.0 TiB"} {
-		if got := shapeSize(n); got != want {
-			t.Errorf("shapeSize(%d) = %q, want %q", n, got, want)
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
 
 func TestShapeShorten(t *testing.T) {
 	for _, line := range []string{strings.Repeat("é", 300), strings.Repeat("x", 161), "x" + strings.Repeat("😀", 100)} {
-		got := shapeShorten(line)
-		if kept := strings.TrimSuffix(got, "…"); len(kept) > shapeStatusText || len(kept) < shapeStatusText-3 || !strings.HasPrefix(line, kept) {
+		got := shorten(line)
+		if kept := strings.TrimSuffix(got, "…"); len(kept) > progressText || len(kept) < progressText-3 || !strings.HasPrefix(line, kept) {
 			t.Errorf("%d bytes became %d: %q", len(line), len(got), got)
 		}
 	}
-	if got := shapeShorten("short"); got != "short" {
+	if got := shorten("short"); got != "short" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -463,7 +463,7 @@ func TestShapeShorten(t *testing.T) {
 // end: that is a tenth as fast as the pipe.
 func TestShaperHeadEndsWithoutText(t *testing.T) {
 	var shown strings.Builder
-	s := newShaper(shaperConfig{Emit: func(text string) error {
+	s := New(Config{Emit: func(text string) error {
 		shown.WriteString(text)
 		return nil
 	}})

@@ -1,4 +1,8 @@
-package agent
+// Package shape makes updates of what a program prints: text in pieces that a
+// client takes, cleaned, batched in time, bounded, and inside code blocks that the
+// program can't end. It knows no protocol and no turn: bytes go in by Shaper.Write,
+// pieces of text come out by Config.Emit. Begin at shape.go.
+package shape
 
 import (
 	"bytes"
@@ -11,32 +15,33 @@ import (
 // Limits of what a client is shown of one command. Head and tail together are
 // the budget; the head counts bytes of shaped text, the tail bytes as printed.
 const (
-	shapeHead       = 128 << 10
-	shapeTail       = 64 << 10
-	shapeHeadRaw    = 2 << 20                // the head ends after so many printed bytes even if they gave little text
-	shapeBatch      = 8 << 10                // an update goes out when it holds this much
-	shapeInterval   = 100 * time.Millisecond // and otherwise at most one in this time
-	shapeUnit       = termtext.MaxLine + 2   // bytes of the longest unit: a folded line and its end
-	shapeRest       = 500 * time.Millisecond // after which an unfinished line is shown
-	shapeStatus     = 5 * time.Second        // between two lines of progress after the head
-	shapeTextLimit  = 23 << 10               // JSON-encoded bytes of one piece: a wire line of 24 KiB less its envelope
-	shapeTailText   = 4 << 10                // bytes of Tail
-	shapeStatusText = 160                    // bytes of a program's line inside a line of progress
+	maxHead       = 128 << 10
+	maxTail       = 64 << 10
+	maxHeadRaw    = 2 << 20                // the head ends after so many printed bytes even if they gave little text
+	batchBytes    = 8 << 10                // an update goes out when it holds this much
+	batchInterval = 100 * time.Millisecond // and otherwise at most one in this time
+	maxUnit       = termtext.MaxLine + 2   // bytes of the longest unit: a folded line and its end
+	restAfter     = 500 * time.Millisecond // after which an unfinished line is shown
+	progressEvery = 5 * time.Second        // between two lines of progress after the head
+	maxText       = 23 << 10               // JSON-encoded bytes of one piece: a wire line of 24 KiB less its envelope
+	tailText      = 4 << 10                // bytes of Tail
+	progressText  = 160                    // bytes of a program's line inside a line of progress
 )
 
-// shapeMode says what kind of client the output is shaped for.
-type shapeMode int
+// Mode says what kind of client the output is shaped for.
+type Mode int
 
 const (
-	// shapeText is agent_message_chunk text: markdown, escape sequences removed.
-	shapeText shapeMode = iota
-	// shapeTerminal is deltas for _meta.terminal_output: colour, cursor and erase
+	// Text is agent_message_chunk text: markdown, escape sequences removed.
+	Text Mode = iota
+	// Terminal is deltas for _meta.terminal_output: colour, cursor and erase
 	// sequences stay.
-	shapeTerminal
+	Terminal
 )
 
-type shaperConfig struct {
-	Mode  shapeMode
+// Config is what a Shaper is made for. The zero value is text within the budget.
+type Config struct {
+	Mode  Mode
 	Plain bool // text without a code block around it
 	Full  bool // no budget: everything is shown
 	Quiet bool // nothing is shown; only Stats and Tail are of use
@@ -47,13 +52,13 @@ type shaperConfig struct {
 
 	// Emit sends one update. It may block, which holds up the program, and is
 	// never called twice at a time. An error means that the client is gone:
-	// nothing more is shown. Once the shaper is abandoned, Emit has to return in
+	// nothing more is shown. Once the Shaper is abandoned, Emit has to return in
 	// the end; Wait waits for it.
 	Emit func(text string) error
 }
 
-// shapeStats says how much a program printed and how much of it was shown.
-type shapeStats struct {
+// Stats says how much a program printed and how much of it was shown.
+type Stats struct {
 	Bytes     int64 // as printed
 	Lines     int64 // as printed, an unfinished last one included
 	Shown     int64 // bytes of text made of it, without code fences and notes
@@ -61,9 +66,9 @@ type shapeStats struct {
 	Truncated bool  // LeftOut > 0
 }
 
-// shapeSource is the text of a stream in units that are never split:
+// source is the text of a stream in units that are never split:
 // termtext.Lines or termtext.Stream.
-type shapeSource interface {
+type source interface {
 	Next(p []byte) (unit []byte, n int)
 	Pending() []byte
 	MarkSent()
@@ -71,23 +76,23 @@ type shapeSource interface {
 	End() []byte
 }
 
-// shaper turns what one program prints into the updates that a client is shown.
+// Shaper turns what one program prints into the updates that a client is shown.
 // Its methods may be called from any goroutine, Write from one at a time; all
 // but Abandon wait while Emit blocks, so Emit must call none of the others.
-type shaper struct {
-	cfg       shaperConfig
+type Shaper struct {
+	cfg       Config
 	abandoned chan struct{}
 	abandon   sync.Once
 	ticks     sync.WaitGroup // the armed or running timer
 	emits     sync.WaitGroup // the call of Emit under way
 
-	mu       shapeLock
+	mu       lock
 	err      error // from Emit
 	stopped  bool  // no timer may be armed any more
 	finished bool
-	src      shapeSource
-	block    shapeBlock
-	last     shapeLast
+	src      source
+	block    block
+	last     tail
 
 	bytes, newlines int64
 	taken           int64 // printed bytes that were put into block or dropped as controls
@@ -104,21 +109,21 @@ type shaper struct {
 	lastSent time.Time
 	reported int64 // printed bytes at the last line of progress
 	onWire   int64 // printed bytes that updates already covered
-	wire     shapeFence
-	inFlight *shapeSend // abandoned before its end was known
+	wire     fencePosition
+	inFlight *sending // abandoned before its end was known
 }
 
-func newShaper(cfg shaperConfig) *shaper {
-	s := &shaper{cfg: cfg, abandoned: make(chan struct{}), mu: make(shapeLock, 1)}
+func New(cfg Config) *Shaper {
+	s := &Shaper{cfg: cfg, abandoned: make(chan struct{}), mu: make(lock, 1)}
 	s.src = s.newSource()
-	s.block = shapeBlock{terminal: cfg.Mode == shapeTerminal, plain: cfg.Plain, emit: s.send}
+	s.block = block{terminal: cfg.Mode == Terminal, plain: cfg.Plain, emit: s.send}
 	s.block.atStart = true
-	s.wire = s.block.shapeFence
+	s.wire = s.block.fencePosition
 	return s
 }
 
-func (s *shaper) newSource() shapeSource {
-	if s.cfg.Mode == shapeTerminal {
+func (s *Shaper) newSource() source {
+	if s.cfg.Mode == Terminal {
 		return new(termtext.Stream)
 	}
 	return new(termtext.Lines)
@@ -126,7 +131,7 @@ func (s *shaper) newSource() shapeSource {
 
 // Write takes the next bytes that the program printed; p is not kept. It blocks
 // while Emit does, until Abandon.
-func (s *shaper) Write(p []byte) {
+func (s *Shaper) Write(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.finished || len(p) == 0 {
@@ -145,8 +150,8 @@ func (s *shaper) Write(p []byte) {
 
 // endHead ends a head that takes too long to fill: what is read for text costs
 // time, and a program that prints gigabytes of zeros must not pay for it.
-func (s *shaper) endHead() {
-	if s.cfg.Full || s.headFull || s.bytes < shapeHeadRaw || !s.showing() {
+func (s *Shaper) endHead() {
+	if s.cfg.Full || s.headFull || s.bytes < maxHeadRaw || !s.showing() {
 		return
 	}
 	s.putPending()
@@ -154,12 +159,12 @@ func (s *shaper) endHead() {
 }
 
 // showing tells whether somebody still wants to see output.
-func (s *shaper) showing() bool {
+func (s *Shaper) showing() bool {
 	return !s.cfg.Quiet && !s.stopped && s.err == nil && !s.isAbandoned()
 }
 
 // show puts p into updates until the head is full.
-func (s *shaper) show(p []byte) {
+func (s *Shaper) show(p []byte) {
 	for s.showing() {
 		unit, n := s.src.Next(p)
 		p = p[n:]
@@ -168,20 +173,20 @@ func (s *shaper) show(p []byte) {
 		}
 		s.put(unit)
 		s.taken = s.bytes - int64(len(p))
-		if !s.cfg.Full && s.shown > shapeHead-shapeUnit {
+		if !s.cfg.Full && s.shown > maxHead-maxUnit {
 			s.headFull, s.headEnd = true, s.taken
 			return
 		}
 	}
 }
 
-func (s *shaper) put(unit []byte) {
+func (s *Shaper) put(unit []byte) {
 	s.shown += int64(len(unit))
 	s.block.text(unit)
 }
 
 // putPending shows the unfinished line as it stands.
-func (s *shaper) putPending() {
+func (s *Shaper) putPending() {
 	if unit := s.src.Pending(); len(unit) > 0 {
 		s.put(unit)
 		s.src.MarkSent()
@@ -190,7 +195,7 @@ func (s *shaper) putPending() {
 
 // Break shows what waits and closes the code block, so that an update of another
 // kind can follow. The text after it begins a new block. The error is Emit's.
-func (s *shaper) Break() error {
+func (s *Shaper) Break() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.showing() {
@@ -210,7 +215,7 @@ func (s *shaper) Break() error {
 // the tail. It waits for an update under way. After Abandon, or when the client
 // is gone, it returns only what closes a code block that is open on the wire.
 // Stats and Tail go on working.
-func (s *shaper) Finish() (pieces []string) {
+func (s *Shaper) Finish() (pieces []string) {
 	s.mu.Lock()
 	if s.finished {
 		s.mu.Unlock()
@@ -235,7 +240,7 @@ func (s *shaper) Finish() (pieces []string) {
 }
 
 // putRest shows what follows the head.
-func (s *shaper) putRest() {
+func (s *Shaper) putRest() {
 	if s.headFull {
 		tail := s.last.bytes()
 		if rest := s.bytes - s.headEnd; rest <= int64(len(tail)) {
@@ -253,7 +258,7 @@ func (s *shaper) putRest() {
 	}
 }
 
-func (s *shaper) putAll(p []byte) {
+func (s *Shaper) putAll(p []byte) {
 	for {
 		unit, n := s.src.Next(p)
 		if unit == nil {
@@ -266,10 +271,10 @@ func (s *shaper) putAll(p []byte) {
 
 // Stats counts what was printed so far; LeftOut and Truncated are known after
 // Finish.
-func (s *shaper) Stats() shapeStats {
+func (s *Shaper) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := shapeStats{Bytes: s.bytes, Lines: s.newlines, Shown: s.shown, LeftOut: s.leftOut, Truncated: s.leftOut > 0}
+	st := Stats{Bytes: s.bytes, Lines: s.newlines, Shown: s.shown, LeftOut: s.leftOut, Truncated: s.leftOut > 0}
 	if last := s.last.bytes(); len(last) > 0 && last[len(last)-1] != '\n' {
 		st.Lines++
 	}
@@ -278,12 +283,19 @@ func (s *shaper) Stats() shapeStats {
 
 // Tail is the last n lines printed as plain text of at most 4 KiB, without code
 // fences, blank lines after it and a last line feed.
-func (s *shaper) Tail(n int) string {
+func (s *Shaper) Tail(n int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	raw := s.last.bytes()
 	if int64(len(raw)) < s.bytes {
 		raw = termtext.AlignStart(raw)
 	}
-	return termtext.LastLines(raw, n, shapeTailText)
+	return termtext.LastLines(raw, n, tailText)
 }
+
+// Quiet says whether nothing is shown, as Config has it.
+func (s *Shaper) Quiet() bool { return s.cfg.Quiet }
+
+// LastLines is the last n lines of a text that a program printed, as Tail has
+// them.
+func LastLines(raw []byte, n int) string { return termtext.LastLines(raw, n, tailText) }

@@ -1,29 +1,29 @@
-package agent
+package shape
 
 import "time"
 
-// shapeLock is a mutex for a holder that may wait long, for a client. As a
+// lock is a mutex for a holder that may wait long, for a client. As a
 // channel it lets testing/synctest see that those who wait for it are idle.
-type shapeLock chan struct{}
+type lock chan struct{}
 
-func (l shapeLock) Lock()   { l <- struct{}{} }
-func (l shapeLock) Unlock() { <-l }
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
 
-// shapeSend is one call of Emit.
-type shapeSend struct {
+// sending is one call of Emit.
+type sending struct {
 	done  chan error
-	fence shapeFence // on the wire once the call succeeded
+	fence fencePosition // on the wire once the call succeeded
 	bytes int64
 }
 
 // send hands one update to Emit and waits for it, or for Abandon. Emit runs in a
 // goroutine of its own, because only so can Abandon free a program whose output
 // waits for a client that does not read.
-func (s *shaper) send(text string) {
+func (s *Shaper) send(text string) {
 	if !s.showing() {
 		return
 	}
-	c := &shapeSend{done: make(chan error, 1), fence: s.block.shapeFence, bytes: s.taken}
+	c := &sending{done: make(chan error, 1), fence: s.block.fencePosition, bytes: s.taken}
 	s.emits.Go(func() { c.done <- s.cfg.Emit(text) })
 	select {
 	case err := <-c.done:
@@ -34,7 +34,7 @@ func (s *shaper) send(text string) {
 	s.lastSent = time.Now()
 }
 
-func (s *shaper) sent(c *shapeSend, err error) {
+func (s *Shaper) sent(c *sending, err error) {
 	if err != nil {
 		s.err = err
 		return
@@ -44,7 +44,7 @@ func (s *shaper) sent(c *shapeSend, err error) {
 
 // toWire throws away what was not sent and puts the block into the state that
 // the client has seen.
-func (s *shaper) toWire() {
+func (s *Shaper) toWire() {
 	if s.inFlight != nil {
 		select {
 		case err := <-s.inFlight.done:
@@ -54,38 +54,38 @@ func (s *shaper) toWire() {
 		s.inFlight = nil
 	}
 	s.block.drop()
-	s.block.shapeFence = s.wire
+	s.block.fencePosition = s.wire
 }
 
 // plan says after a Write what is to happen when, and sends what is due.
-func (s *shaper) plan(now time.Time) {
+func (s *Shaper) plan(now time.Time) {
 	s.restAt = time.Time{}
 	if pending := s.src.Pending(); len(pending) > 0 && !s.block.mayFence(pending) {
-		s.restAt = now.Add(shapeRest)
+		s.restAt = now.Add(restAfter)
 	}
 	if s.headFull {
-		s.statusAt = now.Add(shapeStatus)
+		s.statusAt = now.Add(progressEvery)
 	}
 	s.batch(now)
 	s.schedule(now)
 }
 
 // batch sends the waiting batch if the last update is long enough ago.
-func (s *shaper) batch(now time.Time) {
+func (s *Shaper) batch(now time.Time) {
 	s.flushAt = time.Time{}
 	if s.block.empty() {
 		return
 	}
-	if now.Sub(s.lastSent) < shapeInterval {
-		s.flushAt = s.lastSent.Add(shapeInterval)
+	if now.Sub(s.lastSent) < batchInterval {
+		s.flushAt = s.lastSent.Add(batchInterval)
 		return
 	}
 	s.block.flush()
 }
 
 // status puts the line of progress that stands for output that is not shown.
-func (s *shaper) status(now time.Time) {
-	s.statusAt = now.Add(shapeStatus)
+func (s *Shaper) status(now time.Time) {
+	s.statusAt = now.Add(progressEvery)
 	if s.bytes == s.reported {
 		return
 	}
@@ -95,7 +95,7 @@ func (s *shaper) status(now time.Time) {
 }
 
 // tick does what is due; it may come early, when what it was armed for was put off.
-func (s *shaper) tick() {
+func (s *Shaper) tick() {
 	defer s.ticks.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *shaper) tick() {
 func isDue(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
 
 // schedule arms the timer for what is due next.
-func (s *shaper) schedule(now time.Time) {
+func (s *Shaper) schedule(now time.Time) {
 	var due time.Time
 	for _, t := range []time.Time{s.flushAt, s.restAt, s.statusAt} {
 		if due.IsZero() || !t.IsZero() && t.Before(due) {
@@ -140,14 +140,14 @@ func (s *shaper) schedule(now time.Time) {
 }
 
 // stop disarms the timer for good; ticks.Wait then waits for a running one.
-func (s *shaper) stop() {
+func (s *Shaper) stop() {
 	s.stopped = true
 	if s.timer != nil && s.timer.Stop() {
 		s.ticks.Done()
 	}
 }
 
-func (s *shaper) isAbandoned() bool {
+func (s *Shaper) isAbandoned() bool {
 	select {
 	case <-s.abandoned:
 		return true
@@ -159,7 +159,7 @@ func (s *shaper) isAbandoned() bool {
 // Abandon stops showing at once, for a cancel while the client does not read:
 // a blocked Write, Break or Finish goes on, and what was not sent is dropped.
 // Output is still counted. It does not wait for an Emit that blocks.
-func (s *shaper) Abandon() {
+func (s *Shaper) Abandon() {
 	s.abandon.Do(func() { close(s.abandoned) })
 	s.mu.Lock()
 	s.stop()
@@ -171,4 +171,4 @@ func (s *shaper) Abandon() {
 // Wait waits for a call of Emit that Abandon left behind. It may be called after
 // Finish or Abandon. Called between Abandon and Finish it makes sure that Finish
 // knows whether that last update arrived.
-func (s *shaper) Wait() { s.emits.Wait() }
+func (s *Shaper) Wait() { s.emits.Wait() }

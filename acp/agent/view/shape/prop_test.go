@@ -1,4 +1,4 @@
-package agent
+package shape
 
 import (
 	"bytes"
@@ -11,14 +11,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-var shapeFragments = []string{
+var fragments = []string{
 	"a", "word ", "é", "—", "😀", "\n", "\n\n", "\r", "\r\n", "\b", "\t", " ", "   ", "`", "```", "````````", "`````````", "~~~", "\x00", "\xff", "\xe2\x80",
 	"\x1b[31m", "\x1b[", "\x1b]0;t\a", "\x1b]0;", "\x1b[K", "\"", "\\", "\u2028", "<b>", "# h\n", "- \n",
 }
 
 func drawShapeInput(t *rapid.T) []byte {
 	var b bytes.Buffer
-	for _, f := range rapid.SliceOfN(rapid.SampledFrom(shapeFragments), 0, 80).Draw(t, "fragments") {
+	for _, f := range rapid.SliceOfN(rapid.SampledFrom(fragments), 0, 80).Draw(t, "fragments") {
 		b.WriteString(f)
 		if rapid.IntRange(0, 30).Draw(t, "long") == 0 {
 			b.WriteString(strings.Repeat(rapid.SampledFrom([]string{"x", "`", "\"", "\n"}).Draw(t, "of"), rapid.IntRange(1, 10_000).Draw(t, "run")))
@@ -28,10 +28,10 @@ func drawShapeInput(t *rapid.T) []byte {
 }
 
 // checkUnderBudget shapes input that is shown whole, in chunks.
-func checkUnderBudget(t shapeT, in []byte, chunks [][]byte) {
+func checkUnderBudget(t testingT, in []byte, chunks [][]byte) {
 	t.Helper()
 	reference := string(termtext.Clean(in))
-	pieces, st := shapeAll(shaperConfig{}, chunks...)
+	pieces, st := shapeAll(Config{}, chunks...)
 	checkPieces(t, pieces)
 	inside, outside := readMarkdown(t, strings.Join(pieces, ""))
 	if inside != wholeLines(reference) || strings.Trim(outside, "\n") != "" {
@@ -43,14 +43,14 @@ func checkUnderBudget(t shapeT, in []byte, chunks [][]byte) {
 	if st.Shown != int64(len(reference)) || st.Truncated {
 		t.Fatalf("stats %+v of %d bytes", st, len(reference))
 	}
-	pieces, _ = shapeAll(shaperConfig{Plain: true}, chunks...)
+	pieces, _ = shapeAll(Config{Plain: true}, chunks...)
 	checkPieces(t, pieces)
 	if got := strings.Join(pieces, ""); got != wholeLines(reference) {
 		t.Fatalf("plain %q, want %q", got, reference)
 	}
-	pieces, _ = shapeAll(shaperConfig{Mode: shapeTerminal}, chunks...)
+	pieces, _ = shapeAll(Config{Mode: Terminal}, chunks...)
 	checkPieces(t, pieces)
-	whole, _ := shapeAll(shaperConfig{Mode: shapeTerminal}, in)
+	whole, _ := shapeAll(Config{Mode: Terminal}, in)
 	if a, b := strings.Join(pieces, ""), strings.Join(whole, ""); a != b {
 		t.Fatalf("terminal: %q in chunks, %q at once", a, b)
 	}
@@ -64,7 +64,7 @@ func checkUnderBudget(t shapeT, in []byte, chunks [][]byte) {
 func TestShaperShowsEverythingUnderBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawShapeInput(t)
-		if len(in) > shapeTail {
+		if len(in) > maxTail {
 			t.Skip("over budget")
 		}
 		var chunks [][]byte
@@ -76,25 +76,25 @@ func TestShaperShowsEverythingUnderBudget(t *testing.T) {
 	})
 }
 
-// shapeStep is one thing that happens to a shaper: output, a wait, or else
+// step is one thing that happens to a Shaper: output, a wait, or else
 // another update.
-type shapeStep struct {
+type step struct {
 	output []byte
 	wait   time.Duration
 }
 
-func drawShapeStep(t *rapid.T) shapeStep {
+func drawShapeStep(t *rapid.T) step {
 	switch rapid.IntRange(0, 4).Draw(t, "step") {
 	case 0:
-		return shapeStep{}
+		return step{}
 	case 1:
-		return shapeStep{wait: rapid.SampledFrom([]time.Duration{50, 100, 500, 5000}).Draw(t, "ms") * time.Millisecond}
+		return step{wait: rapid.SampledFrom([]time.Duration{50, 100, 500, 5000}).Draw(t, "ms") * time.Millisecond}
 	}
 	in := drawShapeInput(t)
 	if rapid.IntRange(0, 5).Draw(t, "big") == 0 {
 		in = append(in, numbered(3000, 100)...)
 	}
-	return shapeStep{output: in}
+	return step{output: in}
 }
 
 // TestShaperNeverLosesItsFence lets a program, a clock and other updates come in
@@ -104,7 +104,7 @@ func TestShaperNeverLosesItsFence(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(drawShapeStep), 1, 12).Draw(rt, "steps")
 		var pieces []string
-		var st shapeStats
+		var st Stats
 		synctest.Test(t, func(*testing.T) {
 			pieces, st = runShapeSteps(steps, other)
 		})
@@ -130,9 +130,9 @@ func TestShaperNeverLosesItsFence(t *testing.T) {
 	})
 }
 
-func runShapeSteps(steps []shapeStep, other string) ([]string, shapeStats) {
-	var sink shapeSink
-	s := newShaper(shaperConfig{Emit: sink.emit})
+func runShapeSteps(steps []step, other string) ([]string, Stats) {
+	var sink sink
+	s := New(Config{Emit: sink.emit})
 	for _, step := range steps {
 		switch {
 		case step.output != nil:
@@ -150,13 +150,13 @@ func runShapeSteps(steps []shapeStep, other string) ([]string, shapeStats) {
 }
 
 func FuzzShaper(f *testing.F) {
-	for _, s := range shapeFragments {
+	for _, s := range fragments {
 		f.Add([]byte("x\n"+s+s+"\ny"), 2)
 	}
 	f.Add([]byte("10%\r20%\r\n   ````````` \t\n\xe2\x80\x94 \"quoted\"\x1b]0;t\a"), 3)
 	f.Fuzz(func(t *testing.T, in []byte, size int) {
-		if len(in) > shapeTail {
-			in = in[:shapeTail]
+		if len(in) > maxTail {
+			in = in[:maxTail]
 		}
 		checkUnderBudget(t, in, inChunks(in, max(size, 1)))
 	})

@@ -1,4 +1,4 @@
-package agent
+package shape
 
 import (
 	"bytes"
@@ -8,31 +8,31 @@ import (
 	"github.com/chant-acp/chant-acp/internal/termtext"
 )
 
-const shapeMinFence = 8 // backticks; programs that print markdown rarely use as many
+const minFence = 8 // backticks; programs that print markdown rarely use as many
 
-// shapeFence is where a reader of the text stands.
-type shapeFence struct {
+// fencePosition is where a reader of the text stands.
+type fencePosition struct {
 	fence   int  // backticks of the open code block; 0: none is open
 	atStart bool // at the start of a line
 }
 
-// shapeBlock composes updates: it keeps program text inside code blocks that it
-// can't end itself, and every update within shapeTextLimit.
-type shapeBlock struct {
-	shapeFence
+// block composes updates: it keeps program text inside code blocks that it
+// can't end itself, and every update within maxText.
+type block struct {
+	fencePosition
 	terminal, plain bool
 	buf             []byte
 	encoded         int // bytes of buf once it is JSON
 	emit            func(text string)
 }
 
-func (b *shapeBlock) fenced() bool { return !b.terminal && !b.plain }
+func (b *block) fenced() bool { return !b.terminal && !b.plain }
 
 // text adds program text: a line, or a part of one that mayFence denies.
-func (b *shapeBlock) text(unit []byte) {
+func (b *block) text(unit []byte) {
 	if b.fenced() && (b.fence == 0 || b.atStart) {
-		need := shapeMinFence
-		if n := shapeBackticks(unit); n >= need {
+		need := minFence
+		if n := backticks(unit); n >= need {
 			need = n + 1
 		}
 		if b.fence < need {
@@ -41,15 +41,15 @@ func (b *shapeBlock) text(unit []byte) {
 		}
 	}
 	b.append(unit)
-	if len(b.buf) >= shapeBatch {
+	if len(b.buf) >= batchBytes {
 		b.flush()
 	}
 }
 
-// shapeBackticks is the number of backticks of a line that holds nothing else
+// backticks is the number of backticks of a line that holds nothing else
 // but blanks, otherwise 0. CommonMark 0.31 (4.5) closes a code block at such a
 // line when it is indented by at most three spaces; other renderers are laxer.
-func shapeBackticks(line []byte) int {
+func backticks(line []byte) int {
 	line = bytes.Trim(line, " \t\n")
 	if len(bytes.Trim(line, "`")) > 0 {
 		return 0
@@ -59,18 +59,18 @@ func shapeBackticks(line []byte) int {
 
 // mayFence tells whether an unfinished line could still become one that closes
 // the code block; once a part of it is sent it would be too late.
-func (b *shapeBlock) mayFence(pending []byte) bool {
+func (b *block) mayFence(pending []byte) bool {
 	return b.fenced() && (b.fence == 0 || b.atStart) && len(bytes.Trim(pending, " \t`")) == 0
 }
 
-func (b *shapeBlock) open(fence int) {
+func (b *block) open(fence int) {
 	// The text before may be somebody else's and not end with its line.
 	b.append([]byte("\n" + strings.Repeat("`", fence) + "\n"))
 	b.fence = fence
 }
 
 // close ends the code block, and in plain text the line.
-func (b *shapeBlock) close() {
+func (b *block) close() {
 	if b.terminal {
 		return
 	}
@@ -86,7 +86,7 @@ func (b *shapeBlock) close() {
 }
 
 // note adds a line of the agent's own, told apart from what the program printed.
-func (b *shapeBlock) note(text string) {
+func (b *block) note(text string) {
 	switch {
 	case b.terminal:
 		b.append([]byte("\x1b[0m\n\x1b[2m" + text + "\x1b[0m\n"))
@@ -99,12 +99,12 @@ func (b *shapeBlock) note(text string) {
 	}
 }
 
-func (b *shapeBlock) append(text []byte) {
+func (b *block) append(text []byte) {
 	if len(text) == 0 {
 		return
 	}
 	n := termtext.JSONLen(text)
-	if b.encoded+n > shapeTextLimit {
+	if b.encoded+n > maxText {
 		b.flush()
 	}
 	b.buf = append(b.buf, text...)
@@ -112,9 +112,9 @@ func (b *shapeBlock) append(text []byte) {
 	b.atStart = text[len(text)-1] == '\n'
 }
 
-func (b *shapeBlock) empty() bool { return len(b.buf) == 0 }
+func (b *block) empty() bool { return len(b.buf) == 0 }
 
-func (b *shapeBlock) flush() {
+func (b *block) flush() {
 	if b.empty() {
 		return
 	}
@@ -123,22 +123,22 @@ func (b *shapeBlock) flush() {
 	b.emit(text)
 }
 
-func (b *shapeBlock) drop() { b.buf, b.encoded = b.buf[:0], 0 }
+func (b *block) drop() { b.buf, b.encoded = b.buf[:0], 0 }
 
-func (s *shaper) progressNote() string {
-	note := fmt.Sprintf("%s so far, %d lines.", shapeSize(s.bytes), s.newlines)
+func (s *Shaper) progressNote() string {
+	note := fmt.Sprintf("%s so far, %d lines.", size(s.bytes), s.newlines)
 	raw := s.last.bytes()
 	if over := len(raw) - 2*termtext.MaxLine; over > 0 {
 		raw = termtext.AlignStart(raw[over:])
 	}
 	if line := strings.TrimSpace(termtext.LastLines(raw, 1, termtext.MaxLine)); line != "" {
-		note += " The last: " + s.quote(shapeShorten(line))
+		note += " The last: " + s.quote(shorten(line))
 	}
 	return note
 }
 
-func (s *shaper) leftOutNote() string {
-	note := fmt.Sprintf("%s of %s left out here.", shapeSize(s.leftOut), shapeSize(s.bytes))
+func (s *Shaper) leftOutNote() string {
+	note := fmt.Sprintf("%s of %s left out here.", size(s.leftOut), size(s.bytes))
 	var path string
 	if s.cfg.LogPath != nil {
 		path = s.cfg.LogPath()
@@ -151,7 +151,7 @@ func (s *shaper) leftOutNote() string {
 
 // quote sets off text that is not ours; in markdown as a code span that the text
 // can't end (CommonMark 0.31, 6.1).
-func (s *shaper) quote(text string) string {
+func (s *Shaper) quote(text string) string {
 	if !s.block.fenced() {
 		return text
 	}
@@ -171,14 +171,14 @@ func (s *shaper) quote(text string) string {
 	return delimiter + text + delimiter
 }
 
-// shapeShorten cuts a line between two runes.
-func shapeShorten(line string) string {
-	if len(line) <= shapeStatusText {
+// shorten cuts a line between two runes.
+func shorten(line string) string {
+	if len(line) <= progressText {
 		return line
 	}
 	end := 0
 	for i := range line {
-		if i > shapeStatusText {
+		if i > progressText {
 			break
 		}
 		end = i
@@ -186,7 +186,7 @@ func shapeShorten(line string) string {
 	return line[:end] + "…"
 }
 
-func shapeSize(n int64) string {
+func size(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d B", n)
 	}

@@ -1,4 +1,4 @@
-package agent
+package shape
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 )
 
 // inBubble runs a test with a fake clock; the bubble itself fails the test when
-// a timer or goroutine of the shaper is left behind.
-func inBubble(t *testing.T, cfg shaperConfig, test func(t *testing.T, s *shaper, sent func() string)) {
+// a timer or goroutine of the Shaper is left behind.
+func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Shaper, sent func() string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		var sink shapeSink
+		var sink sink
 		cfg.Emit = sink.emit
-		s := newShaper(cfg)
+		s := New(cfg)
 		// sent waits for what is under way and returns the updates since the last call, "|" between them.
 		test(t, s, func() string { synctest.Wait(); return strings.Join(sink.take(), "|") })
 		s.Finish()
@@ -23,7 +23,7 @@ func inBubble(t *testing.T, cfg shaperConfig, test func(t *testing.T, s *shaper,
 }
 
 func TestShaperBatches(t *testing.T) {
-	inBubble(t, shaperConfig{Plain: true}, func(t *testing.T, s *shaper, sent func() string) {
+	inBubble(t, Config{Plain: true}, func(t *testing.T, s *Shaper, sent func() string) {
 		expect := func(when, want string) {
 			t.Helper()
 			if got := sent(); got != want {
@@ -56,8 +56,8 @@ func TestShaperUpdateRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var last time.Time
 		updates := 0
-		s := newShaper(shaperConfig{Emit: func(text string) error {
-			if since := time.Since(last); since < shapeInterval && len(text) < shapeBatch {
+		s := New(Config{Emit: func(text string) error {
+			if since := time.Since(last); since < batchInterval && len(text) < batchBytes {
 				t.Errorf("an update of %d bytes %v after the last", len(text), since)
 			}
 			last = time.Now()
@@ -76,7 +76,7 @@ func TestShaperUpdateRate(t *testing.T) {
 }
 
 func TestShaperUnfinishedLine(t *testing.T) {
-	inBubble(t, shaperConfig{}, func(t *testing.T, s *shaper, sent func() string) {
+	inBubble(t, Config{}, func(t *testing.T, s *Shaper, sent func() string) {
 		expect := func(when, want string) {
 			t.Helper()
 			if got := sent(); got != want {
@@ -89,20 +89,20 @@ func TestShaperUnfinishedLine(t *testing.T) {
 		time.Sleep(499 * time.Millisecond)
 		expect("no rest yet", "")
 		time.Sleep(time.Millisecond)
-		expect("500 ms of rest", shapeOpen+"20%")
+		expect("500 ms of rest", fenceOpen+"20%")
 		s.Write([]byte("\r30%"))
-		time.Sleep(shapeRest)
+		time.Sleep(restAfter)
 		expect("what was sent is not taken back", "\n|30%")
-		time.Sleep(shapeInterval)
+		time.Sleep(batchInterval)
 		s.Write([]byte("\r\n"))
 		expect("end of the line", "\n")
 		s.Write([]byte("\xe2\x80"))
 		time.Sleep(time.Hour)
 		expect("half a rune is held", "")
 		s.Write([]byte("\x94"))
-		time.Sleep(shapeRest)
+		time.Sleep(restAfter)
 		expect("until it is whole", "—")
-		if got := strings.Join(s.Finish(), ""); got != "\n"+shapeClose {
+		if got := strings.Join(s.Finish(), ""); got != "\n"+fenceClose {
 			t.Errorf("Finish: %q", got)
 		}
 	})
@@ -111,7 +111,7 @@ func TestShaperUnfinishedLine(t *testing.T) {
 // TestShaperHoldsFences: an unfinished line of backticks may still end a block.
 func TestShaperHoldsFences(t *testing.T) {
 	for _, start := range []string{"````", "  ", "  ``", "\t`"} {
-		inBubble(t, shaperConfig{}, func(t *testing.T, s *shaper, sent func() string) {
+		inBubble(t, Config{}, func(t *testing.T, s *Shaper, sent func() string) {
 			s.Write([]byte("x\n" + start))
 			time.Sleep(time.Minute)
 			got := sent()
@@ -129,17 +129,17 @@ func TestShaperHoldsFences(t *testing.T) {
 }
 
 func TestShaperTerminalBars(t *testing.T) {
-	inBubble(t, shaperConfig{Mode: shapeTerminal}, func(t *testing.T, s *shaper, sent func() string) {
+	inBubble(t, Config{Mode: Terminal}, func(t *testing.T, s *Shaper, sent func() string) {
 		s.Write([]byte("10%\r"))
 		s.Write([]byte("20%\r"))
 		if got := sent(); got != "10%\r" {
 			t.Errorf("a bar moves at once: %q", got)
 		}
-		time.Sleep(shapeRest)
+		time.Sleep(restAfter)
 		if got := sent(); got != "20%" {
 			t.Errorf("at rest: %q, want the carriage return held", got)
 		}
-		time.Sleep(shapeInterval)
+		time.Sleep(batchInterval)
 		s.Write([]byte("\n"))
 		if got := sent(); got != "\r\n" {
 			t.Errorf("CRLF in one piece: %q", got)
@@ -150,16 +150,16 @@ func TestShaperTerminalBars(t *testing.T) {
 func TestShaperProgress(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
-		cfg       shaperConfig
+		cfg       Config
 		one, two  string
 		finishHas string
 	}{
-		{"text", shaperConfig{}, shapeClose + "\n2.9 MiB so far, 30001 lines. The last: `` now `this` ``\n", "\n5.7 MiB so far, 60002 lines. The last: `` now `this` ``\n", "\n5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\n" + shapeOpen},
-		{"plain", shaperConfig{Plain: true}, "[2.9 MiB so far, 30001 lines. The last: now `this`]\n", "[5.7 MiB so far, 60002 lines. The last: now `this`]\n", "[5.5 MiB of 5.7 MiB left out here. There is no log of the whole.]\n"},
-		{"terminal", shaperConfig{Mode: shapeTerminal}, "\x1b[0m\n\x1b[2m2.9 MiB so far, 30001 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.7 MiB so far, 60002 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\x1b[0m\n"},
+		{"text", Config{}, fenceClose + "\n2.9 MiB so far, 30001 lines. The last: `` now `this` ``\n", "\n5.7 MiB so far, 60002 lines. The last: `` now `this` ``\n", "\n5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\n" + fenceOpen},
+		{"plain", Config{Plain: true}, "[2.9 MiB so far, 30001 lines. The last: now `this`]\n", "[5.7 MiB so far, 60002 lines. The last: now `this`]\n", "[5.5 MiB of 5.7 MiB left out here. There is no log of the whole.]\n"},
+		{"terminal", Config{Mode: Terminal}, "\x1b[0m\n\x1b[2m2.9 MiB so far, 30001 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.7 MiB so far, 60002 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\x1b[0m\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, tt.cfg, func(t *testing.T, s *shaper, sent func() string) {
+			inBubble(t, tt.cfg, func(t *testing.T, s *Shaper, sent func() string) {
 				more := func() { s.Write(numbered(30_000, 100)); s.Write([]byte("now \x1b[1m`this`\x1b[m\r\n")) }
 				more()
 				time.Sleep(4 * time.Second)
@@ -193,7 +193,7 @@ func TestShaperAbandon(t *testing.T) {
 	for _, delivered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			release := make(chan error)
-			s := newShaper(shaperConfig{Emit: func(string) error { return <-release }})
+			s := New(Config{Emit: func(string) error { return <-release }})
 			written := make(chan struct{})
 			go func() {
 				defer close(written)
@@ -215,7 +215,7 @@ func TestShaperAbandon(t *testing.T) {
 			var want string
 			if delivered {
 				release <- nil
-				want = shapeClose
+				want = fenceClose
 			} else {
 				release <- errors.New("cancelled")
 			}
@@ -235,9 +235,9 @@ func TestShaperAbandon(t *testing.T) {
 func TestShaperAbandonFreesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan error)
-		s := newShaper(shaperConfig{Emit: func(string) error { return <-release }})
+		s := New(Config{Emit: func(string) error { return <-release }})
 		s.Write([]byte("unfinished"))
-		time.Sleep(shapeRest) // the timer now waits in Emit
+		time.Sleep(restAfter) // the timer now waits in Emit
 		synctest.Wait()
 		done := make(chan struct{}, 3)
 		go func() { s.Write([]byte("x\n")); done <- struct{}{} }()
@@ -258,8 +258,8 @@ func TestShaperAbandonFreesAll(t *testing.T) {
 }
 
 func TestShaperFinishStopsTimers(t *testing.T) {
-	for _, end := range []func(*shaper){func(s *shaper) { s.Finish() }, (*shaper).Abandon} {
-		inBubble(t, shaperConfig{}, func(t *testing.T, s *shaper, sent func() string) {
+	for _, end := range []func(*Shaper){func(s *Shaper) { s.Finish() }, (*Shaper).Abandon} {
+		inBubble(t, Config{}, func(t *testing.T, s *Shaper, sent func() string) {
 			s.Write(numbered(30_000, 100))
 			s.Write([]byte("a\nunfinished"))
 			sent()
