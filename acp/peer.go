@@ -295,8 +295,14 @@ func (r *Request) end(why error) {
 	}
 }
 
-// Decode reads the params into v, or returns an *Error with -32602.
-func (r *Request) Decode(v json.Unmarshaler) error { return v.UnmarshalJSON(r.Params) }
+// Decode reads the params into v, or returns an *Error with -32602. Half of a
+// surrogate pair is refused, because it can't be handed on as it is.
+func (r *Request) Decode(v json.Unmarshaler) error {
+	if half := loneSurrogate(r.Params); half != "" {
+		return Errorf(CodeInvalidParams, "the params hold %s, half of a surrogate pair and no character: send text as UTF-8", half)
+	}
+	return v.UnmarshalJSON(r.Params)
+}
 
 // Reply answers with a result.
 func (r *Request) Reply(result any) {
