@@ -15,7 +15,10 @@ import (
 // path leads is checked apart, because that asks the file system.
 func (p *param) check(v string) string {
 	if p.enum != nil && !slices.Contains(p.enum, v) {
-		return fmt.Sprintf("it must be one of %s", strings.Join(p.enum, ", "))
+		return fmt.Sprintf("it must be one of %s%s", strings.Join(p.enum, ", "), didYouMean(v, p.enum))
+	}
+	if like := otherSpelling(v, p.environments); like != "" {
+		return fmt.Sprintf("the environment is spelled %s", like)
 	}
 	if p.pattern != nil && !p.pattern.MatchString(v) {
 		return fmt.Sprintf("the whole value must match the pattern %s", p.source)
@@ -39,6 +42,34 @@ func (p *param) check(v string) string {
 	case typePath:
 		if v == "" {
 			return "it must be a path, and is empty"
+		}
+	}
+	return ""
+}
+
+// didYouMean names the one of the values that was likely meant, or nothing.
+func didYouMean(v string, values []string) string {
+	meant := otherSpelling(v, values)
+	if meant == "" {
+		meant = near.Word(v, values)
+	}
+	if meant == "" {
+		return ""
+	}
+	return "; did you mean " + meant + "?"
+}
+
+// otherSpelling returns the name that v differs from by case alone, or "". Such
+// a value would pass for another environment than the one that is protected.
+func otherSpelling(v string, names []string) string {
+	for _, name := range names {
+		if name == v {
+			return ""
+		}
+	}
+	for _, name := range names {
+		if strings.EqualFold(name, v) {
+			return name
 		}
 	}
 	return ""

@@ -239,6 +239,10 @@ func (d *decoder) checkParam(p *param, nodes map[string]*yaml.Node, m *Manifest)
 	d.checkEnum(nodes["enum"], p)
 	if p.namesEnvironment() {
 		d.checkEnvParam(self, p)
+		p.environments = m.environmentNames()
+		if p.free() && len(p.environments) > 0 {
+			p.enum = p.environments
+		}
 	}
 	if n := nodes["default"]; n != nil {
 		d.defaults(n, p, m)

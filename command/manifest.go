@@ -171,6 +171,15 @@ func (m *Manifest) environment(name string) (e Environment, declared bool) {
 	return Environment{}, false
 }
 
+// environmentNames lists the declared environments in the order of the file.
+func (m *Manifest) environmentNames() []string {
+	var names []string
+	for _, e := range m.environments {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
 // A spec is one command as the manifest declares it.
 type spec struct {
 	name    string
@@ -264,6 +273,10 @@ type param struct {
 	source      string         // the pattern as written
 	pattern     *regexp.Regexp // matches whole values only; nil for any
 	as          []asPiece      // what a value becomes; nil for the value itself
+
+	// environments, of the parameter that names the environment, are those that
+	// the manifest declares.
+	environments []string
 }
 
 // free says that nothing narrows the parameter's values.

@@ -190,13 +190,12 @@ func runsComponents(words []string) bool {
 	})
 }
 
-// strip takes a leading "/" off the first word, where it is a command's and not
-// a path's, and then a leading word chant.
+// strip takes a leading "/" off the first word and then a leading word chant.
 func strip(words []string) (rest []string, chant bool) {
 	if len(words) == 0 {
 		return nil, false
 	}
-	if first, ok := strings.CutPrefix(words[0], "/"); ok && first != "" && !strings.Contains(first, "/") {
+	if first, ok := strings.CutPrefix(words[0], "/"); ok && first != "" {
 		words = append([]string{first}, words[1:]...)
 	}
 	if words[0] == "chant" {
@@ -227,11 +226,15 @@ func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
 			return nil, &Refusal{Reason: "the argument " + show(w) + " holds " + what + "; remove it"}
 		}
 	}
+	typed := words
 	words, chant := strip(words)
 	if len(words) == 0 {
 		return nil, &Refusal{Reason: "this names no command"}
 	}
 	e := r.lookup(words, chant)
+	if e == nil && strings.Contains(words[0], "/") {
+		words = typed // a path, and not a name behind a slash
+	}
 	if e == nil {
 		return nil, r.unknown(words)
 	}

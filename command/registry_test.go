@@ -395,3 +395,36 @@ func TestDigest(t *testing.T) {
 		seen[inv.Digest()] = n
 	}
 }
+
+func TestDeclaredEnvironmentsAreAllThereAre(t *testing.T) {
+	m := mustManifest(t, `version: 1
+environments: {dev: {}, prod: {protected: true}}
+commands:
+  free: {summary: s, exec: [x, "{env}"], params: {env: {position: 1}}}
+  listed: {summary: s, exec: [x, "{env}"], params: {env: {position: 1, enum: [dev, prod]}}}
+  pattern: {summary: s, exec: [x, "{env}"], params: {env: {position: 1, pattern: "[A-Za-z0-9-]+"}}}
+  flag: {summary: s, exec: [x, "{target}"], params: {target: {flag: --env}}}
+  other: {summary: s, exec: [x, "{name}"], params: {name: {position: 1}}}
+`)
+	r := NewRegistry(RegistryOptions{Root: t.TempDir(), Manifest: m})
+	for _, tt := range []struct{ line, says string }{
+		{"free dev", ""},
+		{"free Prod", `env cannot be "Prod": it must be one of dev, prod; did you mean prod?`},
+		{"free qa", `env cannot be "qa": it must be one of dev, prod`},
+		{"listed PROD", "did you mean prod?"},
+		{"listed prd", "did you mean prod?"},
+		{"pattern pr-17", ""},
+		{"pattern Prod", `env cannot be "Prod": the environment is spelled prod`},
+		{"flag --env Prod", "did you mean prod?"},
+		{"other Prod", ""},
+	} {
+		_, err := parse(t, r, tt.line, ParseOptions{})
+		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%s: %v, want %q", tt.line, err, tt.says)
+		}
+	}
+	inv := mustParse(t, r, "free prod")
+	if !inv.Protected || inv.Environment != "prod" {
+		t.Errorf("free prod: %+v", inv)
+	}
+}

@@ -64,14 +64,11 @@ func (w *warner) rest(s *spec) {
 // params looks at the parameters of a command.
 func (w *warner) params(s *spec, m *Manifest) {
 	l := s.leak()
-	protects := slices.ContainsFunc(m.environments, func(e Environment) bool { return e.Protected })
 	for _, p := range s.params {
 		used := s.uses(p)
 		switch {
 		case !used && !p.namesEnvironment():
 			w.at(p.line, p.column, "the parameter %s of %s is used nowhere in exec, so what is given is lost", p.name, s.name)
-		case p.namesEnvironment() && p.free() && protects:
-			w.at(p.line, p.column, "the parameter %s of %s takes any text, so another spelling of a protected environment passes for an unprotected one; list the environments with enum", p.name, s.name)
 		case !p.namesEnvironment() && m.protectsOneOf(p.defaults):
 			w.at(p.line, p.column, "the parameter %s of %s is %s where it is not given, which is the name of a protected environment; call it env if it is one, or drop the default", p.name, s.name, p.defaults[0])
 		case used && p.free() && l.interprets:
