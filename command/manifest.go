@@ -171,8 +171,12 @@ func (m *Manifest) environment(name string) (e Environment, declared bool) {
 	return Environment{}, false
 }
 
-// environmentNames lists the declared environments in the order of the file.
+// environmentNames lists the declared environments in the order of the file;
+// none without a manifest.
 func (m *Manifest) environmentNames() []string {
+	if m == nil {
+		return nil
+	}
 	var names []string
 	for _, e := range m.environments {
 		names = append(names, e.Name)

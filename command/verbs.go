@@ -219,7 +219,10 @@ func (r *Registry) verbEnvironment(e *entry, line *verbLine, inv *Invocation, o 
 			extra = []string{"--" + envName, name}
 		}
 	}
-	env, _ := r.manifest.environment(inv.Environment)
+	env, declared := r.manifest.environment(inv.Environment)
+	if like := otherSpelling(inv.Environment, r.manifest.environmentNames()); !declared && like != "" {
+		return nil, fmt.Sprintf("there is no environment %s; it is spelled %s", show(inv.Environment), like)
+	}
 	inv.Protected = env.Protected
 	return extra, ""
 }

@@ -131,3 +131,16 @@ func TestVerbTable(t *testing.T) {
 		}
 	}
 }
+
+func TestVerbsTakeNoOtherSpellingOfAnEnvironment(t *testing.T) {
+	m := mustManifest(t, "version: 1\nenvironments: {dev: {}, prod: {protected: true}}\n")
+	r := NewRegistry(RegistryOptions{Root: "/p", Manifest: m, Chant: chantProgram})
+	for _, line := range []string{"lifecycle diff Prod", "build --env PROD"} {
+		if inv, err := parse(t, r, line, ParseOptions{}); err == nil || !strings.Contains(err.Error(), "it is spelled prod") {
+			t.Errorf("%s: %+v, %v", line, inv, err)
+		}
+	}
+	if inv := mustParse(t, r, "lifecycle diff prod"); !inv.Protected {
+		t.Error("lifecycle diff prod is not protected")
+	}
+}
