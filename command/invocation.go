@@ -94,6 +94,8 @@ type Invocation struct {
 	Notice string
 
 	manifest string // digest of the manifest
+	root     string // the project root
+	paths    []pathValue
 }
 
 // Digest identifies what would run: a SHA-256, in hex, over the resolved argv,

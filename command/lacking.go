@@ -14,6 +14,10 @@ func (m *Manifest) Lacking(root string, find func(program string, vars []string)
 		if reason := s.checkFolder(root); reason != "" {
 			w.at(s.folder.line, s.folder.column, "%s cannot run here: %s", s.name, reason)
 		}
+		if reason := s.checkProgram(root); reason != "" {
+			w.at(s.program.line, s.program.column, "%s cannot run here: %s", s.name, reason)
+			continue
+		}
 		err := find(argv0(s), variableList(s.env, ""))
 		if err == nil {
 			continue

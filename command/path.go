@@ -26,16 +26,38 @@ func within(folder, path string) bool {
 // The answer holds for the moment of asking: whoever may write to the project
 // can put a link there afterwards.
 func insideProject(root, dir, path string) error {
+	_, err := projectPath(root, dir, path)
+	return err
+}
+
+// projectPath is insideProject, and says where below root the path leads.
+func projectPath(root, dir, path string) (rel string, err error) {
 	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {
-		return fmt.Errorf("the project's root cannot be resolved: %w", err)
+		return "", fmt.Errorf("the project's root cannot be resolved: %w", err)
 	}
 	real, err := follow(dir, path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !within(realRoot, real) {
-		return fmt.Errorf("it leads out of the project, to %s; only paths inside %s are taken", real, root)
+		return "", fmt.Errorf("it leads out of the project, to %s; only paths inside %s are taken", real, root)
+	}
+	return filepath.Rel(realRoot, real)
+}
+
+// checkPath refuses a path that a person gave if it leads out of root, as
+// [insideProject] does, or into a folder .git or .chant-acp: what lies there
+// decides what git, its hooks and chant-acp do.
+func checkPath(root, dir, path string) error {
+	rel, err := projectPath(root, dir, path)
+	if err != nil {
+		return err
+	}
+	for _, part := range strings.Split(rel, string(filepath.Separator)) {
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".chant-acp") {
+			return fmt.Errorf("it leads into %s, which no command is given", part)
+		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,38 +17,66 @@ func TrustedProgram(root, rel string) string {
 	if err != nil {
 		return ""
 	}
+	path := filepath.Join(root, rel)
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil || !within(real, target) || distrustProgram(root, rel) != "" {
+		return ""
+	}
 	start, err := os.Stat(real)
 	if err != nil {
 		return ""
 	}
-	path := filepath.Join(root, rel)
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil || !within(real, target) || !trustedBelow(real, rel, start) {
-		return ""
-	}
-	inside, err := filepath.Rel(real, target)
-	if err != nil || !trustedBelow(real, inside, start) {
-		return ""
-	}
 	info, err := os.Stat(target)
-	if err != nil || info.Mode().Perm()&0o111 == 0 || distrustFile(info) != "" || !trust.SameFileSystem(info, start) {
+	if err != nil || info.Mode().Perm()&0o111 == 0 || !info.Mode().IsRegular() || !trust.SameFileSystem(info, start) {
 		return ""
 	}
 	return path
 }
 
-// trustedBelow checks root and the folders from it to the file rel. A link on
-// the way is as good as what it leads to, which the caller checks too.
-func trustedBelow(root, rel string, start fs.FileInfo) bool {
-	if distrustFolder(root, start) != "" {
-		return false
+// distrustProgram says why the program rel below root must not run: another user
+// could have put it there, because of the file, links followed, or a folder
+// between root and it. It returns "" where nothing speaks against the program,
+// or it is not there. A link may lead out of the project: what lies there is the
+// system's, or the user's own.
+func distrustProgram(root, rel string) string {
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return "the project's root cannot be resolved: " + err.Error()
 	}
+	target, err := filepath.EvalSymlinks(filepath.Join(real, rel))
+	if err != nil {
+		return ""
+	}
+	if reason := distrustBelow(real, rel); reason != "" {
+		return reason
+	}
+	inside, err := filepath.Rel(real, target)
+	if err != nil || !filepath.IsLocal(inside) {
+		return ""
+	}
+	if reason := distrustBelow(real, inside); reason != "" {
+		return reason
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return "it cannot be read: " + err.Error()
+	}
+	return trust.Reason(info)
+}
+
+// distrustBelow checks root and the folders from it to the file rel. A link on
+// the way is as good as what it leads to.
+func distrustBelow(root, rel string) string {
 	folder := root
-	for _, name := range strings.Split(filepath.Dir(rel), string(filepath.Separator)) {
+	for _, name := range append([]string{"."}, strings.Split(filepath.Dir(rel), string(filepath.Separator))...) {
 		folder = filepath.Join(folder, name)
-		if real, err := filepath.EvalSymlinks(folder); err != nil || distrustFolder(real, start) != "" {
-			return false
+		info, err := os.Stat(folder)
+		if err != nil {
+			return "the folder " + folder + " cannot be read: " + err.Error()
+		}
+		if reason := trust.Reason(info); reason != "" {
+			return "because of the folder " + folder + ": " + reason
 		}
 	}
-	return true
+	return ""
 }

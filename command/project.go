@@ -26,8 +26,10 @@ func (r *Registry) project(e *entry, inv *Invocation, o ParseOptions) *Refusal {
 	if reason := s.checkFolder(r.root); reason != "" {
 		return e.refuse(reason)
 	}
-	if reason := r.checkPaths(s, b, inv.Dir); reason != "" {
-		return e.refuse(reason)
+	inv.paths = pathValues(s, b)
+	inv.root = r.root
+	if err := inv.CheckPaths(); err != nil {
+		return e.refuse(err.Error())
 	}
 	argv, bad, value := s.expand(b.values)
 	if bad != nil {
@@ -36,6 +38,9 @@ func (r *Registry) project(e *entry, inv *Invocation, o ParseOptions) *Refusal {
 	inv.Argv = append(argv, b.rest...)
 	if strings.ContainsRune(inv.Argv[0], '/') && !filepath.IsAbs(inv.Argv[0]) {
 		inv.Argv[0] = filepath.Join(r.root, filepath.FromSlash(inv.Argv[0]))
+	}
+	if reason := s.checkProgram(r.root); reason != "" {
+		return e.refuse(reason)
 	}
 	inv.Env = variableList(s.env, inv.Environment)
 	inv.Confirm, inv.Timeout, inv.Grace, inv.TTY, inv.Success = s.confirm, s.timeout, s.grace, s.tty, s.success
@@ -148,18 +153,53 @@ func (s *spec) checkFolder(root string) string {
 	return ""
 }
 
-// checkPaths refuses values of type path that lead out of the project. They are
-// followed from the folder in which the program will follow them.
-func (r *Registry) checkPaths(s *spec, b *binding, dir string) string {
+// checkProgram refuses a program of the project that another user could have put
+// there. It says nothing of one that is not there, or lies outside.
+func (s *spec) checkProgram(root string) string {
+	program := filepath.FromSlash(argv0(s))
+	if !strings.ContainsRune(program, filepath.Separator) {
+		return ""
+	}
+	if filepath.IsAbs(program) {
+		rel, err := filepath.Rel(root, program)
+		if err != nil || !filepath.IsLocal(rel) {
+			return ""
+		}
+		program = rel
+	}
+	if reason := distrustProgram(root, program); reason != "" {
+		return fmt.Sprintf("its program %s is not used: %s", argv0(s), reason)
+	}
+	return ""
+}
+
+// A pathValue is a value of type path and the parameter that it was given for.
+type pathValue struct{ label, value string }
+
+func pathValues(s *spec, b *binding) []pathValue {
+	var list []pathValue
 	for _, p := range s.params {
 		if p.kind != typePath {
 			continue
 		}
 		for _, v := range b.values[p.index] {
-			if err := insideProject(r.root, dir, v); err != nil {
-				return fmt.Sprintf("%s cannot be %s: %s", p.label(), show(v), err)
-			}
+			list = append(list, pathValue{p.label(), v})
 		}
 	}
-	return ""
+	return list
+}
+
+// CheckPaths refuses values of type path that lead out of the project, or into
+// what git and chant-acp keep there. They are followed from the folder in which
+// the program will follow them.
+//
+// [Registry.Parse] has checked them. Whoever starts the program checks them again
+// last thing before: a link may have been put there since.
+func (i *Invocation) CheckPaths() error {
+	for _, p := range i.paths {
+		if err := checkPath(i.root, i.Dir, p.value); err != nil {
+			return fmt.Errorf("%s cannot be %s: %w", p.label, show(p.value), err)
+		}
+	}
+	return nil
 }

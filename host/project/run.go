@@ -17,6 +17,9 @@ func (p *Project) Start(ctx context.Context, inv *command.Invocation, o host.Sta
 	if err != nil {
 		return nil, err
 	}
+	if err := inv.CheckPaths(); err != nil {
+		return nil, err
+	}
 	r := &run{log: newTurnLog(p.o, o.Name), output: o.Output}
 	r.process, err = process.Start(ctx, process.Spec{
 		Path: path, Argv: inv.Argv, Dir: inv.Dir, Env: env, TTY: inv.TTY,

@@ -26,6 +26,10 @@ func Reason(info fs.FileInfo) string {
 	if info.Mode().Perm()&0o002 != 0 {
 		return "everyone may write to it; run chmod o-w on it if it is meant to be used"
 	}
+	// Where each user has a group of their own, files are often writable by it.
+	if info.Mode().Perm()&0o020 != 0 && int(st.Gid) != os.Getegid() {
+		return fmt.Sprintf("another group than yours (gid %d) may write to it; run chmod g-w on it if it is meant to be used", st.Gid)
+	}
 	return ""
 }
 
