@@ -26,12 +26,13 @@ const module = "github.com/chant-acp/chant-acp"
 var imports = map[string][]string{
 	"acp":          {},
 	"acp/acptest":  {"acp"},
-	"acp/agent":    {"acp", "acp/agent/view/shape", "command", "host"},
+	"acp/agent":    {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host"},
 	"command":      {},
 	"host":         {"command"},
 	"host/local":   {"host", "host/local/httpask", "host/op", "host/pause", "host/process"},
 	"host/op/eval": {"host/op", "host/op/eval/internal/wire"},
 
+	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host"},
 	"acp/agent/view/shape": {},
 
 	"host/local/httpask":         {},

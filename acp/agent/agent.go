@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/host"
 )
 
@@ -78,6 +79,9 @@ type Options struct {
 	// "end_turn"; "auto" or "" by what is known of the client.
 	Refusal string
 }
+
+// PromptClient is the clientInfo.name of this project's own command line.
+const PromptClient = view.PromptClient
 
 // Notice is something that a client has to be told. The zero value is none.
 type Notice struct {
@@ -145,10 +149,8 @@ type conn struct {
 
 	// Of the reading goroutine alone.
 	initialized bool
-	client      clientTraits
-	clientName  string
+	client      view.Client
 	count       uint64 // turns so far
-	terminal    bool   // the client shows _meta.terminal_output
 
 	mu       sync.Mutex
 	leaving  bool

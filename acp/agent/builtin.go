@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
@@ -47,17 +48,17 @@ func (s *session) sortHistory() {
 func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 	switch inv.Name {
 	case "help":
-		return t.tellText(fenced(allow.Registry.Help(inv.Args)))
+		return t.tellText(view.Fenced(allow.Registry.Help(inv.Args)))
 	case "explain":
 		text, err := allow.Registry.Explain(inv.Args, t.parseOptions())
 		if err != nil {
-			return t.tellText(refusalText(err))
+			return t.tellText(view.Refusal(err))
 		}
-		return t.tellText(fenced(text))
+		return t.tellText(view.Fenced(text))
 	case "history":
 		return t.aside(func() end {
 			t.session.catchUp(t.context())
-			if t.stopReason() != host.StopNone {
+			if t.stopped() {
 				return t.stoppedBeforeStart("")
 			}
 			return t.tellText(t.session.historyText(count(inv.Args, 20)))
@@ -70,13 +71,13 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 	if inv.Op != nil {
 		return t.opBuiltin(inv)
 	}
-	return t.refuse(fmt.Errorf("%s is not part of this version", code(inv.Name)))
+	return t.refuse(fmt.Errorf("%s is not part of this version", view.Code(inv.Name)))
 }
 
 // tellText ends a turn that only said something.
 func (t *turn) tellText(text string) end {
-	t.close(text)
-	return end{reason: acp.StopEndTurn, state: stateCompleted}
+	t.recorder.say(text)
+	return end{reason: acp.StopEndTurn, state: view.StateCompleted}
 }
 
 // count is the number in a built-in's first argument, which was checked.
@@ -95,7 +96,7 @@ func (t *turn) again(allow host.AllowList, n int) end {
 	t.session.catchUp(t.context())
 	line, ok := t.session.nthLast(n)
 	if !ok {
-		return t.refuse(fmt.Errorf("there is no command to run again: %s shows what was run in this session", code("history")))
+		return t.refuse(fmt.Errorf("there is no command to run again: %s shows what was run in this session", view.Code("history")))
 	}
 	words, err := command.Split(line)
 	if err != nil {
@@ -133,9 +134,9 @@ func (s *session) historyText(n int) string {
 		e := s.history[i]
 		took := ""
 		if e.ran {
-			took = span(e.took)
+			took = view.Span(e.took)
 		}
-		fmt.Fprintf(&b, "%4d  %s  %-11s  %8s  %-12s  %s\n", len(s.history)-i, e.at.Local().Format("2006-01-02 15:04:05"), e.state, took, brief.Runes(e.client, 12), brief.Runes(e.line, titleRunes))
+		fmt.Fprintf(&b, "%4d  %s  %-11s  %8s  %-12s  %s\n", len(s.history)-i, e.at.Local().Format("2006-01-02 15:04:05"), e.state, took, brief.Runes(e.client, 12), brief.Runes(e.line, view.TitleRunes))
 	}
-	return fenced(b.String())
+	return view.Fenced(b.String())
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
@@ -41,7 +42,7 @@ func (t *turn) confirmation(inv *command.Invocation) command.Confirm {
 	case "retype":
 		return command.ConfirmRetype
 	}
-	if t.client.asksPerson {
+	if t.client.AsksPerson {
 		return command.ConfirmAsk
 	}
 	return command.ConfirmRetype
@@ -63,14 +64,14 @@ func (t *turn) noPerson() string {
 // askRetype ends the turn with a line to type.
 func (t *turn) askRetype(inv *command.Invocation) end {
 	if why := t.noPerson(); why != "" {
-		return t.refuse(fmt.Errorf("%s was not run: %s", code(inv.Line), why))
+		return t.refuse(fmt.Errorf("%s was not run: %s", view.Code(inv.Line), why))
 	}
 	key, p := t.session.keep(inv)
-	t.keep(Event{Kind: EventCode, Code: &CodeEvent{Code: key, Words: p.words, Environment: p.env, Digest: p.digest, Until: p.until.UTC()}})
-	t.close(fmt.Sprintf("%s%s has to be confirmed. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
-		protectedMark(inv), code(cutBytes(inv.Line, fieldBytes)), describe(inv), brief.Duration(confirmFor), fenced("confirm "+key)))
+	t.Add(Event{Kind: EventCode, Code: &CodeEvent{Code: key, Words: p.words, Environment: p.env, Digest: p.digest, Until: p.until.UTC()}})
+	t.recorder.say(fmt.Sprintf("%s%s has to be confirmed. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
+		view.ProtectedMark(inv), view.Code(view.Cut(inv.Line, view.FieldBytes)), describe(inv), brief.Duration(confirmFor), view.Fenced("confirm "+key)))
 	return end{
-		reason: acp.StopEndTurn, state: stateWaiting, line: inv.Line, title: title(inv),
+		reason: acp.StopEndTurn, state: view.StateWaiting, line: inv.Line, title: view.Title(inv),
 		meta: chantMeta{Confirm: key},
 	}
 }
@@ -112,10 +113,10 @@ func (s *session) take(key string) (pendingConfirm, error) {
 	defer s.mu.Unlock()
 	p, ok := s.use(key)
 	if !ok {
-		return p, fmt.Errorf("nothing waits for the code %s in this session: it was used, or never given out here. Type the command again to get a new one", code(key))
+		return p, fmt.Errorf("nothing waits for the code %s in this session: it was used, or never given out here. Type the command again to get a new one", view.Code(key))
 	}
 	if time.Now().After(p.until) {
-		return p, fmt.Errorf("the code %s is older than %s. Type the command again to get a new one", code(key), brief.Duration(confirmFor))
+		return p, fmt.Errorf("the code %s is older than %s. Type the command again to get a new one", view.Code(key), brief.Duration(confirmFor))
 	}
 	return p, nil
 }
@@ -146,14 +147,14 @@ func (t *turn) confirm(allow host.AllowList, key string) end {
 		return t.refuse(err)
 	}
 	if used != nil && !p.unkept {
-		return t.refuse(fmt.Errorf("nothing was run: that the code %s is used up could not be kept, so that another process could use it again (%w). Make room, or type the command in a new thread", code(key), used))
+		return t.refuse(fmt.Errorf("nothing was run: that the code %s is used up could not be kept, so that another process could use it again (%w). Make room, or type the command in a new thread", view.Code(key), used))
 	}
 	inv, err := allow.Registry.Parse(p.words, command.ParseOptions{Environment: p.env})
 	if err != nil {
 		return t.refuse(err)
 	}
 	if inv.Digest() != p.digest {
-		return t.refuse(fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(inv.Line)))
+		return t.refuse(fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", view.Code(inv.Line)))
 	}
 	return newExecution(t, inv).queued()
 }
@@ -170,7 +171,7 @@ const (
 func (x *execution) askPerson() (end, bool) {
 	t, place := x.turn, &x.turn.conn.agent.place
 	if why := t.noPerson(); why != "" {
-		return t.refuse(fmt.Errorf("%s was not run: %s", code(x.inv.Line), why)), false
+		return t.refuse(fmt.Errorf("%s was not run: %s", view.Code(x.inv.Line), why)), false
 	}
 	if t.wait(x.inv.Line, false) != nil {
 		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
@@ -183,23 +184,23 @@ func (x *execution) askPerson() (end, bool) {
 			return e, false
 		}
 		if t.wait(x.inv.Line, true) != nil {
-			x.fail("")
+			x.Fail("")
 			return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
 		}
 		if place.changed() == before {
 			return end{}, true
 		}
-		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", code(brief.Runes(x.inv.Line, titleRunes))))
+		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", view.Code(brief.Runes(x.inv.Line, view.TitleRunes))))
 	}
 }
 
 // askedFor shows the call that the person is asked about.
 func (x *execution) askedFor() {
-	if x.announced { // asked before
-		x.goesOn(acp.ToolPending)
+	if x.Announced() { // asked before
+		x.AskAgain()
 		return
 	}
-	x.announce(acp.ToolPending, x.rawInput(), x.describe())
+	x.Announce(acp.ToolPending, x.rawInput(), x.describe())
 }
 
 // answer puts the question and judges the answer: anything but the option that
@@ -209,7 +210,7 @@ func (x *execution) answer() (end, bool) {
 	outcome, err := t.conn.RequestPermission(t.context(), acp.RequestPermissionRequest{
 		SessionID: t.session.id,
 		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: x.id, Title: x.title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),
+			ToolCallID: x.ID, Title: x.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),
 			Content: []acp.ToolCallContent{acp.ToolText(x.describe())},
 		},
 		Options: []acp.PermissionOption{
@@ -221,8 +222,8 @@ func (x *execution) answer() (end, bool) {
 		t.stop(host.StopLeaving) // the client has left, which leave will only say next
 	}
 	t.settle() // a cancel in the same packet as the answer wins
-	if t.stopReason() != host.StopNone {
-		x.fail("it was cancelled before it started")
+	if t.stopped() {
+		x.Fail("it was cancelled before it started")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
 	}
 	if err == nil && outcome.Outcome == acp.OutcomeSelected && outcome.OptionID == optionAllow {
@@ -237,14 +238,14 @@ func (x *execution) answer() (end, bool) {
 	case outcome.OptionID != optionReject:
 		why = "was not run: the client's answer was none of those offered"
 	}
-	x.fail("it " + why)
-	t.close(fmt.Sprintf("%s%s %s.\n", protectedMark(x.inv), code(cutBytes(x.inv.Line, fieldBytes)), why))
-	return x.titled(end{reason: acp.StopEndTurn, state: stateRefused}), false
+	x.Fail("it " + why)
+	t.recorder.say(fmt.Sprintf("%s%s %s.\n", view.ProtectedMark(x.inv), view.Code(view.Cut(x.inv.Line, view.FieldBytes)), why))
+	return x.titled(end{reason: acp.StopEndTurn, state: view.StateRefused}), false
 }
 
 func (x *execution) describe() string { return describe(x.inv) }
 
 // describe shows what would run and where, in full as far as it fits.
 func describe(inv *command.Invocation) string {
-	return fenced(cutBytes(visible(command.Quote(inv.Argv)), fieldBytes) + "\nin " + visible(inv.Dir))
+	return view.Fenced(view.Cut(view.Visible(command.Quote(inv.Argv)), view.FieldBytes) + "\nin " + view.Visible(inv.Dir))
 }

@@ -77,16 +77,16 @@ func TestAnswersToAPermissionRequest(t *testing.T) {
 
 func TestShapeOfAPermissionRequest(t *testing.T) {
 	w := dial(t, setup{client: "zed"})
-	w.begin(w.newSession(), "ask <b> & 'c d'")
+	w.begin(w.newSession(), "ask '<b>' '&' 'c d'")
 	ask := w.asked()
 	if got := fmt.Sprint(ask.Params.Options); got != "[{allow allow_once} {reject reject_once}]" {
 		t.Errorf("options %s", got)
 	}
 	call := ask.Params.ToolCall
-	if call.Title != "ask <b> & 'c d'" || call.Status != "pending" || call.ToolKind != "execute" || call.RawInput.Command != call.Title {
+	if call.Title != "ask <b> '&' 'c d'" || call.Status != "pending" || call.ToolKind != "execute" || call.RawInput.Command != call.Title {
 		t.Errorf("the tool call is %+v", call)
 	}
-	if text := call.text(); !strings.Contains(text, "ok <b> & 'c d'\nin "+w.host.root) {
+	if text := call.text(); !strings.Contains(text, "ok <b> '&' 'c d'\nin "+w.host.root) {
 		t.Errorf("the content is %q", text)
 	}
 }

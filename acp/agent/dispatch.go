@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/host"
 )
 
@@ -69,11 +70,11 @@ func (c *conn) initialize(r *acp.Request) error {
 	if err := r.Decode(&req); err != nil {
 		return err
 	}
-	c.client, c.clientName, c.terminal = clientTraits{}, "", false
+	c.client = view.Client{}
 	if req.ClientInfo != nil {
-		c.client, c.clientName = knownClient(req.ClientInfo.Name), cutBytes(req.ClientInfo.Name, titleRunes)
+		c.client = view.Known(req.ClientInfo.Name)
 	}
-	c.terminal, _ = req.ClientCapabilities.Meta["terminal_output"].(bool)
+	c.client.Terminal, _ = req.ClientCapabilities.Meta["terminal_output"].(bool)
 	c.initialized = true
 	r.Reply(acp.InitializeResponse{
 		ProtocolVersion:   acp.ProtocolVersion,
@@ -201,7 +202,7 @@ func (c *conn) prompt(r *acp.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.leaving {
-		t.finish(cancelledEnd(stateInterrupted))
+		t.finish(cancelledEnd(view.StateInterrupted))
 		return nil
 	}
 	c.idle.turn(1)

@@ -8,14 +8,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
-	"github.com/chant-acp/chant-acp/internal/brief"
 )
-
-// tailLines of a program's output go into the final content of its tool call.
-const tailLines = 20
 
 // command runs one program: confirmed where that is asked for, in its turn for
 // the place, and told as one tool call.
@@ -44,16 +41,20 @@ func (x *execution) queued() end {
 
 func newExecution(t *turn, inv *command.Invocation) *execution {
 	return &execution{
-		toolCall: toolCall{turn: t, id: "call_" + newID(), title: title(inv), line: inv.Line, cwd: inv.Dir},
-		reading:  t.reading(inv),
+		Call:    view.Call{Stage: t.stage, ID: "call_" + newID(), Title: view.Title(inv), Line: inv.Line, Cwd: inv.Dir},
+		turn:    t,
+		reading: t.reading(inv),
 	}
 }
 
 // execution is one program as the client sees it.
 type execution struct {
-	toolCall
+	view.Call
 	reading
-	program host.Run
+	turn     *turn
+	program  host.Run
+	output   *shape.Shaper
+	stopShow context.CancelFunc
 }
 
 // reading is a command, with the version of the allow-list that it was read from
@@ -79,24 +80,11 @@ func newID() string {
 	return id.String()
 }
 
-// title is the command line, led by the name of an environment that is
-// protected.
-func title(inv *command.Invocation) string {
-	return brief.Runes(protectedMark(inv)+visible(inv.Line), titleRunes)
-}
-
-func protectedMark(inv *command.Invocation) string {
-	if !inv.Protected {
-		return ""
-	}
-	return "[" + inv.Environment + "] "
-}
-
 func (x *execution) titled(e end) end { return e.of(x.inv) }
 
 // of is the end of a turn that ran, or was to run, inv.
 func (e end) of(inv *command.Invocation) end {
-	e.line, e.title = inv.Line, title(inv)
+	e.line, e.title = inv.Line, view.Title(inv)
 	return e
 }
 
@@ -104,33 +92,33 @@ func (e end) of(inv *command.Invocation) end {
 func (x *execution) run() end {
 	t := x.turn
 	defer func() { t.conn.agent.place.release(x.program != nil && x.inv.Effect != command.Read) }()
-	if t.stopReason() != host.StopNone {
-		x.fail("")
+	if t.stopped() {
+		x.Fail("")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line))
 	}
 	if err := x.stillAllowed(t); err != nil {
-		x.fail(err.Error())
+		x.Fail(err.Error())
 		return x.titled(t.refuse(err))
 	}
 	if x.inv.Notice != "" {
 		t.say(x.inv.Notice + "\n\n")
 	}
-	if x.announced { // it was asked for
-		x.goesOn(acp.ToolInProgress)
+	if x.Announced() { // it was asked for
+		x.Start("")
 	} else {
-		x.announce(acp.ToolInProgress, x.rawInput(), "")
+		x.Announce(acp.ToolInProgress, x.rawInput(), "")
 	}
 	x.showWhileItRuns()
 	defer x.stopShow()
 	if err := x.start(); err != nil {
-		x.shaper.Abandon()
-		if t.stopReason() != host.StopNone {
-			x.fail("it was cancelled before it started")
+		x.output.Abandon()
+		if t.stopped() {
+			x.Fail("it was cancelled before it started")
 			return x.titled(t.stoppedBeforeStart(x.inv.Line))
 		}
-		x.fail(err.Error())
-		t.close(fmt.Sprintf("%s%s did not start: %s", protectedMark(x.inv), code(cutBytes(x.inv.Line, fieldBytes)), sentenceEnd(err.Error())))
-		return x.titled(end{reason: acp.StopEndTurn, state: stateFailed})
+		x.Fail(err.Error())
+		t.recorder.say(fmt.Sprintf("%s%s did not start: %s", view.ProtectedMark(x.inv), view.Code(view.Cut(x.inv.Line, view.FieldBytes)), view.SentenceEnd(err.Error())))
+		return x.titled(end{reason: acp.StopEndTurn, state: view.StateFailed})
 	}
 	res := x.program.Wait()
 	t.ran()
@@ -150,7 +138,7 @@ func (a reading) stillAllowed(t *turn) error {
 		return err
 	}
 	if !sameRun(inv, a.inv) {
-		return fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", code(a.inv.Line))
+		return fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", view.Code(a.inv.Line))
 	}
 	return nil
 }
@@ -166,18 +154,17 @@ func sameRun(a, b *command.Invocation) bool {
 // the start ends its context and, where it succeeds all the same, the program.
 func (x *execution) start() error {
 	t := x.turn
-	if t.stopReason() != host.StopNone {
+	if t.stopped() {
 		return errStopped
 	}
 	run, err := t.session.host.Start(t.context(), x.inv, host.StartOptions{
-		Name: x.id, Color: t.terminal || x.inv.TTY, Output: x.shaper.Write,
+		Name: x.ID, Color: t.client.Terminal || x.inv.TTY, Output: x.output.Write,
 	})
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	x.program, x.started = run, true
+	x.program = run
+	x.Begun()
 	t.runs(run)
 	return nil
 }
@@ -190,7 +177,9 @@ func (x *execution) showWhileItRuns() {
 	if x.inv.Timeout > 0 {
 		ctx, x.stopShow = context.WithTimeout(ctx, x.inv.Timeout)
 	}
-	x.newShaper(ctx, x.logPath)
+	t := x.turn
+	t.stage.Output = t.session.outputConfig()
+	x.output = x.OpenOutput(ctx, x.logPath)
 }
 
 func (x *execution) logPath() string { return x.program.Log() }
@@ -199,76 +188,61 @@ func (x *execution) logPath() string { return x.program.Log() }
 // and one closing line.
 func (x *execution) conclude(res host.Result) end {
 	t := x.turn
-	stats := x.endOutput()
-
+	stats := x.EndOutput()
 	e := x.titled(end{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
 	if res.ExitCode >= 0 { // else it was not seen to end
 		e.meta.ExitCode = &res.ExitCode
 	}
-	if e.state == stateCancelled || e.state == stateInterrupted {
+	if e.state == view.StateCancelled || e.state == view.StateInterrupted {
 		e.reason = acp.StopCancelled
 	}
-	u := acp.ToolCallUpdate{ToolCallID: x.id, Status: acp.ToolFailed, RawOutput: rawOutput{
+	r := view.ResultEvent{Status: acp.ToolFailed, ExitCode: &res.ExitCode, Signal: res.Signal, RawOutput: view.RawJSON(rawOutput{
 		ExitCode: res.ExitCode, Signal: res.Signal, DurationMS: res.Duration.Milliseconds(),
-		Bytes: stats.Bytes, Truncated: stats.Truncated, Log: x.program.Log(), LogLacks: logLacks(stats, res),
-	}}
-	if e.state == stateCompleted {
-		u.Status = acp.ToolCompleted
+		Bytes: stats.Bytes, Truncated: stats.Truncated, Log: x.program.Log(), LogLacks: view.LogLacks(stats, res),
+	})}
+	if e.state == view.StateCompleted {
+		r.Status = acp.ToolCompleted
 	}
-	if t.terminal {
-		var exit any = res.ExitCode
-		if res.Signal != "" {
-			exit = nil
-		}
-		u.Meta = terminalExit(x.id, exit, res.Signal)
-	} else if tail := x.shaper.Tail(tailLines); tail != "" {
-		u.Content = []acp.ToolCallContent{acp.ToolText(fenced(tail))}
+	if tail := x.output.Tail(view.TailLines); tail != "" && !t.client.Terminal {
+		r.Content = view.Fenced(tail)
 	}
-	x.end(u, &res.ExitCode, res.Signal)
-	t.close(x.closing(e, res, stats))
+	x.End(r)
+	t.recorder.say(view.Closing(x.inv, e.state, res, x.output, t.Said()))
 	return e
-}
-
-// logLacks says why the log is short, where there was output to keep.
-func logLacks(stats shape.Stats, res host.Result) string {
-	if stats.Bytes == 0 {
-		return ""
-	}
-	return res.LogLacks
 }
 
 // state judges the end of the program. The reason for which the turn was
 // stopped was recorded when it happened and is not inferred.
 func (x *execution) state(res host.Result) string {
-	switch x.turn.stopReason() {
+	switch x.turn.reason() {
 	case host.StopCancelled:
-		return stateCancelled
+		return view.StateCancelled
 	case host.StopLeaving:
-		return stateInterrupted
+		return view.StateInterrupted
 	}
 	if res.Stopped == host.StopNone && res.Err == nil && slices.Contains(x.inv.Success, res.ExitCode) {
-		return stateCompleted
+		return view.StateCompleted
 	}
-	return stateFailed
+	return view.StateFailed
 }
 
 // rawInput is what will run, bounded as a whole.
 func (x *execution) rawInput() any {
-	argv, room := []string{}, fieldBytes
+	argv, room := []string{}, view.FieldBytes
 	for i, a := range x.inv.Argv {
 		if room <= 0 {
 			argv = append(argv, fmt.Sprintf("… and %d more", len(x.inv.Argv)-i))
 			break
 		}
-		a = cutBytes(a, room+len("…"))
+		a = view.Cut(a, room+len("…"))
 		argv = append(argv, a)
-		room -= jsonLen(a) + len(`"",`)
+		room -= view.JSONLen(a) + len(`"",`)
 	}
 	return struct {
 		Command string   `json:"command"`
 		Argv    []string `json:"argv"`
 		Cwd     string   `json:"cwd"`
-	}{cutBytes(x.inv.Line, fieldBytes), argv, x.inv.Dir}
+	}{view.Cut(x.inv.Line, view.FieldBytes), argv, x.inv.Dir}
 }
 
 // rawOutput is the machine's account of how a program ended.

@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,49 +11,13 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/command"
 )
 
 // keptPrompt bounds what is kept of the texts of a prompt, in bytes of JSON. A
 // command line is never longer; what is, was refused.
 const keptPrompt = 64 << 10
-
-// keep adds an event to what is kept before the next thing is sent.
-func (t *turn) keep(e Event) {
-	if t.conn.agent.o.Store == nil {
-		return
-	}
-	e.Time, e.Turn = time.Now().UTC(), t.id
-	if t.kept == nil {
-		t.kept = make([]Event, 0, 4) // a refusal's are three
-	}
-	t.kept = append(t.kept, e)
-	t.note(e)
-}
-
-// note remembers an event for TurnEnded.
-func (t *turn) note(e Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.wanted || t.over {
-		return
-	}
-	if e.Kind == EventOutput {
-		if t.toldOutput += len(e.Text); t.toldOutput > maxReplay {
-			return // it is in the thread, and in the log
-		}
-	}
-	t.told = append(t.told, e)
-}
-
-// write puts the collected events into the store; the caller holds the session's
-// wire.
-func (t *turn) write() {
-	if len(t.kept) > 0 {
-		_ = t.session.write(t.kept)
-		t.kept = t.kept[:0]
-	}
-}
 
 // codesNotKept marks the codes that no other process can come to know; the
 // caller holds the session's lock.
@@ -71,24 +34,7 @@ func (s *session) codesNotKept(events []Event) {
 }
 
 // use keeps, before it returns, that a code is used up.
-func (t *turn) use(code string) error {
-	if t.conn.agent.o.Store == nil {
-		return nil
-	}
-	t.flush()
-	e := Event{Kind: EventUsed, Time: time.Now().UTC(), Turn: t.id, Text: code}
-	t.note(e)
-	return t.session.write([]Event{e})
-}
-
-// takeTold is what TurnEnded is to hear of the turn.
-func (t *turn) takeTold() []Event {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	told := t.told
-	t.told = nil
-	return told
-}
+func (t *turn) use(code string) error { return t.writeNow(Event{Kind: EventUsed, Text: code}) }
 
 // tell passes the turns that ended on to who wants to know, in their order.
 func (s *session) tell() {
@@ -111,15 +57,15 @@ func (s *session) tell() {
 func (t *turn) promptEvent() Event {
 	blocks, room := slices.Clone(t.blocks[:min(len(t.blocks), 64)]), keptPrompt
 	for i := range blocks {
-		blocks[i].Text = cutBytes(blocks[i].Text, max(room, len("…")))
-		room -= jsonLen(blocks[i].Text)
+		blocks[i].Text = view.Cut(blocks[i].Text, max(room, len("…")))
+		room -= view.JSONLen(blocks[i].Text)
 		blocks[i].Data, blocks[i].Resource = "", shortResource(blocks[i].Resource)
 		for _, field := range []*string{&blocks[i].URI, &blocks[i].Name, &blocks[i].Title, &blocks[i].MimeType} {
-			*field = cutBytes(*field, fieldBytes)
+			*field = view.Cut(*field, view.FieldBytes)
 		}
 		blocks[i].Meta = nil
 	}
-	return Event{Kind: EventPrompt, Prompt: blocks, Client: t.clientName}
+	return Event{Kind: EventPrompt, Prompt: blocks, Client: t.client.Name}
 }
 
 // shortResource keeps the name of an embedded resource, which is refused anyway.
@@ -128,7 +74,7 @@ func shortResource(r *acp.EmbeddedResource) *acp.EmbeddedResource {
 		return nil
 	}
 	empty := ""
-	return &acp.EmbeddedResource{URI: cutBytes(r.URI, fieldBytes), Text: &empty}
+	return &acp.EmbeddedResource{URI: view.Cut(r.URI, view.FieldBytes), Text: &empty}
 }
 
 // later leaves the rest of the turn to its goroutine, which has the thread for
@@ -163,7 +109,7 @@ func (t *turn) later(inv *command.Invocation, next func() end) end {
 // aside leaves the rest of the turn to its goroutine. The prompt is kept before
 // that waits for anything; where nothing waits, all is kept at once.
 func (t *turn) aside(next func() end) end {
-	t.flush()
+	t.Flush()
 	t.next = next
 	return end{}
 }
@@ -248,13 +194,4 @@ func (s *session) update() {
 	if err := store.Update(context.Background(), r); err != nil {
 		s.missed(err)
 	}
-}
-
-// rawJSON is v as it is kept.
-func rawJSON(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return raw
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 )
 
 // keeping is what is known of how well a thread is kept; the session's lock
@@ -116,11 +118,11 @@ func (s *session) lossText() string {
 		return ""
 	case k.lost != nil:
 		k.toldLost = true
-		return "\nThis thread is not being kept, and what happens in it now can't be shown again later: " + sentence(k.lost.Error()) + "\n"
+		return "\nThis thread is not being kept, and what happens in it now can't be shown again later: " + view.Sentence(k.lost.Error()) + "\n"
 	case k.toldLost:
 		k.toldLost, k.missed = false, nil
 		return "\nThis thread is being kept again, without what happened in between.\n"
 	}
 	k.toldMissed = true
-	return "\nNot all of this turn was kept in its thread: " + sentence(k.missed.Error()) + "\n"
+	return "\nNot all of this turn was kept in its thread: " + view.Sentence(k.missed.Error()) + "\n"
 }

@@ -36,7 +36,7 @@ func TestLeavingDoomsAllBeforeOneEnds(t *testing.T) {
 		running.program = lastRun{stopped: func() {
 			asked = true
 			for other := range c.open {
-				if other != running && other.stopReason() != host.StopLeaving {
+				if other != running && other.reason() != host.StopLeaving {
 					t.Error("a turn that waits could still start its program")
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/host"
 )
 
@@ -48,22 +49,22 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
 	call := r.gateCall(w)
 	for {
 		before := place.changed()
-		t.flush()
+		t.Flush()
 		a := r.answerOrDecision(call, run, w)
 		if a.gone != nil {
-			call.fail("the run does not wait for it any more")
+			call.Fail("the run does not wait for it any more")
 			return r.elsewhere(run.ID, a.gone), false
 		}
 		if a.wait.State == host.WaitExpired {
-			call.fail("nobody decided in time, which counts as a rejection")
+			call.Fail("nobody decided in time, which counts as a rejection")
 			return r.expired(run, a.wait), false
 		}
 		if !a.decided && !a.allow && !a.reject {
-			call.fail(a.why)
+			call.Fail(a.why)
 			return r.stillWaits(run, w, a.why), false
 		}
 		if t.wait(r.inv.Line, true) != nil {
-			call.fail("the turn was stopped")
+			call.Fail("the turn was stopped")
 			return r.stillWaits(run, w, "the turn was stopped before that"), false
 		}
 		switch {
@@ -72,17 +73,17 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
 			return end{}, true
 		case place.changed() != before && a.allow:
 			place.release(false)
-			t.say(fmt.Sprintf("\nAnother command changed things while the gate %s waited for an answer, so it is asked for again.\n\n", code(w.Name)))
+			t.say(fmt.Sprintf("\nAnother command changed things while the gate %s waited for an answer, so it is asked for again.\n\n", view.Code(w.Name)))
 			continue
 		}
 		decided, err := r.record(host.GateAnswer{Request: w.RequestID, Approve: a.allow, Actor: t.actor()}, true)
 		if decided.State == host.WaitExpired {
-			call.fail("nobody decided in time, which counts as a rejection")
+			call.Fail("nobody decided in time, which counts as a rejection")
 			return r.expired(run, decided), false
 		}
 		if err != nil {
-			call.fail("the answer was not taken")
-			return r.stillWaits(run, w, "the answer was not taken: "+oneLine(err.Error())), false
+			call.Fail("the answer was not taken")
+			return r.stillWaits(run, w, "the answer was not taken: "+view.OneLine(err.Error())), false
 		}
 		r.settle(call, w, decided) // by somebody else, where he was first
 		return end{}, true
@@ -108,7 +109,7 @@ func (r *opTurn) record(answer host.GateAnswer, others bool) (w host.OpWait, err
 }
 
 // gateCall announces the tool call that a gate is asked about with.
-func (r *opTurn) gateCall(w host.OpWait) *toolCall {
+func (r *opTurn) gateCall(w host.OpWait) *view.Call {
 	info, ok := r.waits[w.RequestID]
 	if !ok { // the run waits at it since an earlier turn
 		info = host.StepInfo{ID: w.RequestID, Title: "Gate " + w.Name, Kind: "gate"}
@@ -118,8 +119,8 @@ func (r *opTurn) gateCall(w host.OpWait) *toolCall {
 	}
 	delete(r.waits, w.RequestID)
 	id := "gate_" + newID() // the step has another one each time that the run goes on
-	c := &toolCall{turn: r.turn, id: id, title: stepTitle(r.mark, info), line: r.inv.Line, cwd: r.inv.Dir, silent: true}
-	c.announce(acp.ToolPending, gateInput(w), gateText(w))
+	c := &view.Call{Stage: r.turn.stage, ID: id, Title: view.StepTitle(r.mark, info), Line: r.inv.Line, Cwd: r.inv.Dir, Silent: true}
+	c.Announce(acp.ToolPending, gateInput(w), view.GateText(w))
 	return c
 }
 
@@ -139,7 +140,7 @@ type watched struct {
 }
 
 // answerOrDecision asks the client and watches the record, whichever is first.
-func (r *opTurn) answerOrDecision(call *toolCall, run host.RunInfo, w host.OpWait) gateAnswer {
+func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWait) gateAnswer {
 	t := r.turn
 	ctx, done := context.WithCancelCause(t.context())
 	defer done(nil)
@@ -158,7 +159,7 @@ func (r *opTurn) answerOrDecision(call *toolCall, run host.RunInfo, w host.OpWai
 	}
 	t.settle() // a cancel in the same packet as the answer wins
 	switch {
-	case t.stopReason() != host.StopNone:
+	case t.stopped():
 		return gateAnswer{why: "the turn was stopped"}
 	case seen.err == nil:
 		return gateAnswer{decided: seen.wait.State != host.WaitExpired, wait: seen.wait}
@@ -181,12 +182,12 @@ var errDecided = errors.New("the gate was decided elsewhere")
 
 // gateRequest is the question. Its options are named as their kinds: clients that
 // answer later name one of them.
-func gateRequest(session string, call *toolCall, w host.OpWait) acp.RequestPermissionRequest {
+func gateRequest(session string, call *view.Call, w host.OpWait) acp.RequestPermissionRequest {
 	return acp.RequestPermissionRequest{
 		SessionID: session,
 		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: call.id, Title: call.title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: gateInput(w),
-			Content: []acp.ToolCallContent{acp.ToolText(gateText(w))},
+			ToolCallID: call.ID, Title: call.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: gateInput(w),
+			Content: []acp.ToolCallContent{acp.ToolText(view.GateText(w))},
 		},
 		Options: []acp.PermissionOption{
 			{OptionID: acp.AllowOnce, Name: "Approve", Kind: acp.AllowOnce},
@@ -203,32 +204,29 @@ func gateInput(w host.OpWait) any {
 		Gate    string `json:"gate"`
 		Run     string `json:"run"`
 		Digest  string `json:"digest"`
-	}{cutBytes(w.Approve, fieldBytes), w.Op, cutBytes(w.Name, fieldBytes), w.RunID, w.Digest}
+	}{view.Cut(w.Approve, view.FieldBytes), w.Op, view.Cut(w.Name, view.FieldBytes), w.RunID, w.Digest}
 }
 
 // settle ends the call of a gate that was decided.
-func (r *opTurn) settle(call *toolCall, asked, decided host.OpWait) {
+func (r *opTurn) settle(call *view.Call, asked, decided host.OpWait) {
 	r.decided[asked.RequestID] = true
 	status := acp.ToolCompleted
 	if decided.State != host.WaitApproved {
 		status = acp.ToolFailed
 	}
-	text := sentence(decisionText(decided))
-	call.end(acp.ToolCallUpdate{
-		ToolCallID: call.id, Status: status, Content: []acp.ToolCallContent{acp.ToolText(text)},
-		RawOutput: map[string]any{"state": decided.State, "by": decided.By},
-	}, nil, "")
+	text := view.Sentence(view.DecisionText(decided))
+	call.End(view.ResultEvent{Status: status, Content: text, RawOutput: view.RawJSON(map[string]any{"state": decided.State, "by": decided.By})})
 	r.turn.say("\n" + r.mark + text + "\n\n")
 }
 
 // stillWaits ends a turn whose gate was not decided: the run stays where it is.
 func (r *opTurn) stillWaits(run host.RunInfo, w host.OpWait, why string) end {
 	t := r.turn
-	e := end{reason: acp.StopEndTurn, state: stateWaiting, meta: chantMeta{RunID: run.ID, Gate: w.Name}}
-	if t.stopReason() != host.StopNone {
+	e := end{reason: acp.StopEndTurn, state: view.StateWaiting, meta: chantMeta{RunID: run.ID, Gate: w.Name}}
+	if t.stopped() {
 		e.reason = acp.StopCancelled
 	}
-	t.close(fmt.Sprintf("\n%s%s still waits at the gate %s: %s\n\n", r.mark, code(run.Op), code(w.Name), sentenceEnd(why)) + waitText(w))
+	t.recorder.say(fmt.Sprintf("\n%s%s still waits at the gate %s: %s\n\n", r.mark, view.Code(run.Op), view.Code(w.Name), view.SentenceEnd(why)) + view.WaitText(w))
 	return r.of(e)
 }
 
@@ -243,6 +241,6 @@ func (r *opTurn) expired(run host.RunInfo, w host.OpWait) end {
 func (r *opTurn) askLater(run host.RunInfo, w host.OpWait) {
 	t := r.turn
 	call := r.gateCall(w)
-	t.tail.Ask(acp.MethodRequestPermission, gateRequest(t.session.id, call, w))
-	call.fail("it waits for an answer")
+	t.ask(acp.MethodRequestPermission, gateRequest(t.session.id, call, w))
+	call.Fail("it waits for an answer")
 }

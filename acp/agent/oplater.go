@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 )
@@ -69,13 +70,13 @@ func (t *turn) undone(err error) end {
 	var refusal *host.OpRefusal
 	var unknown *command.Refusal
 	switch {
-	case t.stopReason() != host.StopNone:
+	case t.stopped():
 		return t.stoppedBeforeStart("")
 	case errors.As(err, &refusal), errors.As(err, &unknown):
 		return t.refuse(err)
 	}
-	t.close("Nothing was done: " + sentenceEnd(err.Error()) + "\n")
-	return end{reason: acp.StopEndTurn, state: stateFailed}
+	t.recorder.say("Nothing was done: " + view.SentenceEnd(err.Error()) + "\n")
+	return end{reason: acp.StopEndTurn, state: view.StateFailed}
 }
 
 // decide takes the place, records the answer, and goes on with the run: with its
@@ -85,7 +86,7 @@ func (r *opTurn) decide(answer host.GateAnswer) end {
 	if t.wait(r.inv.Line, false) != nil {
 		return r.of(t.stoppedBeforeStart(r.inv.Line))
 	}
-	if t.stopReason() != host.StopNone {
+	if t.stopped() {
 		t.conn.agent.place.release(false)
 		return r.of(t.stoppedBeforeStart(r.inv.Line))
 	}
@@ -94,7 +95,7 @@ func (r *opTurn) decide(answer host.GateAnswer) end {
 		return r.of(t.undone(err))
 	}
 	r.mark, r.id = r.markOfRun(w.RunID), w.RunID
-	t.say(r.mark + sentence(decisionText(w)) + "\n\n")
+	t.say(r.mark + view.Sentence(view.DecisionText(w)) + "\n\n")
 	return r.legs(host.OpRequest{Ref: host.RunRef{ID: w.RunID, Op: w.Op}})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
@@ -21,7 +22,7 @@ func (t *turn) opBuiltin(inv *command.Invocation) end {
 		return t.later(inv, func() end { return t.runSteps(inv) })
 	}
 	return t.aside(func() end {
-		if t.stopReason() != host.StopNone {
+		if t.stopped() {
 			return t.stoppedBeforeStart("")
 		}
 		e, err := t.lookOrDecide(inv)
@@ -53,7 +54,7 @@ func (t *turn) mayDecide(inv *command.Invocation) error {
 	switch inv.Name {
 	case "approve", "reject", "signal":
 		if why := t.noPerson(); why != "" {
-			return fmt.Errorf("%s was not done: %s", code(inv.Line), why)
+			return fmt.Errorf("%s was not done: %s", view.Code(inv.Line), why)
 		}
 	}
 	return nil
@@ -75,10 +76,10 @@ func (t *turn) lookOrDecide(inv *command.Invocation) (end, error) {
 		return t.runLog(rt, ref, inv.Op.Follow)
 	case "run status":
 		info, err := rt.RunInfo(t.context(), ref)
-		return t.toldOf(info, runText(info)), err
+		return t.toldOf(info, view.RunText(info)), err
 	case "run cancel":
 		info, err := rt.CancelRun(t.context(), ref, t.actor())
-		return t.toldOf(info, fmt.Sprintf("%sThe run %s of %s is %s.\n", t.markOf(info.Env), info.ID, code(info.Op), info.State)), err
+		return t.toldOf(info, fmt.Sprintf("%sThe run %s of %s is %s.\n", t.markOf(info.Env), info.ID, view.Code(info.Op), info.State)), err
 	case "approve":
 		w, err := rt.Decide(t.context(), gateAnswerOf(inv.Op, true, t.actor()))
 		return t.toldOfWait(w), err
@@ -86,7 +87,7 @@ func (t *turn) lookOrDecide(inv *command.Invocation) (end, error) {
 		w, err := rt.Signal(t.context(), host.EventSignal{Key: inv.Op.Key, Payload: inv.Op.Payload, RunID: inv.Op.Run, Actor: t.actor()})
 		return t.toldOfWait(w), err
 	}
-	return end{}, fmt.Errorf("%s is not part of this version", code(inv.Name))
+	return end{}, fmt.Errorf("%s is not part of this version", view.Code(inv.Name))
 }
 
 func gateAnswerOf(l *command.OpLine, approve bool, by host.Actor) host.GateAnswer {
@@ -105,9 +106,9 @@ func (t *turn) rejectGate(inv *command.Invocation) end {
 // toldOf ends a turn that told of a run. It is not told where there was an error,
 // which the caller has.
 func (t *turn) toldOf(info host.RunInfo, text string) end {
-	e := end{reason: acp.StopEndTurn, state: stateCompleted, meta: chantMeta{RunID: info.ID}}
+	e := end{reason: acp.StopEndTurn, state: view.StateCompleted, meta: chantMeta{RunID: info.ID}}
 	if info.ID != "" {
-		t.close(text)
+		t.recorder.say(text)
 	}
 	return e
 }
@@ -117,8 +118,8 @@ func (t *turn) toldOfWait(w host.OpWait) end {
 	if w.State != host.WaitApproved && w.State != host.WaitSignaled {
 		return end{} // the caller has the error
 	}
-	t.close(sentence(decisionText(w)) + " To go on, type\n\n" + fenced(w.Continue) + "\n")
-	return end{reason: acp.StopEndTurn, state: stateCompleted, meta: chantMeta{RunID: w.RunID, Gate: gateName(w)}}
+	t.recorder.say(view.Sentence(view.DecisionText(w)) + " To go on, type\n\n" + view.Fenced(w.Continue) + "\n")
+	return end{reason: acp.StopEndTurn, state: view.StateCompleted, meta: chantMeta{RunID: w.RunID, Gate: gateName(w)}}
 }
 
 func gateName(w host.OpWait) string {
@@ -141,13 +142,13 @@ func (t *turn) listOps(rt host.Runtime, asJSON bool) (end, error) {
 		if err := set.WriteJSON(&b); err != nil {
 			return end{}, err
 		}
-		return t.tellText(fenced(b.String())), nil
+		return t.tellText(view.Fenced(b.String())), nil
 	}
 	runs, err := rt.Runs(t.context(), host.RunQuery{Limit: maxListed})
 	if err != nil {
 		return end{}, err
 	}
-	return t.tellText(fenced(set.List(func(name string) string {
+	return t.tellText(view.Fenced(set.List(func(name string) string {
 		for _, r := range runs {
 			if r.Op == name {
 				return resultText(r)
@@ -164,9 +165,9 @@ func resultText(r host.RunInfo) string {
 		text += " in " + r.Env
 	}
 	if r.Ended.IsZero() {
-		return fmt.Sprintf("%s, begun %s (run %s)", text, moment(r.Began), r.ID)
+		return fmt.Sprintf("%s, begun %s (run %s)", text, view.Moment(r.Began), r.ID)
 	}
-	return fmt.Sprintf("%s at %s (run %s)", text, moment(r.Ended), r.ID)
+	return fmt.Sprintf("%s at %s (run %s)", text, view.Moment(r.Ended), r.ID)
 }
 
 func (t *turn) listRuns(rt host.Runtime, l *command.OpLine) (end, error) {
@@ -177,41 +178,40 @@ func (t *turn) listRuns(rt host.Runtime, l *command.OpLine) (end, error) {
 	if len(runs) == 0 {
 		return t.tellText("There are no such runs in this project."), nil
 	}
-	return t.tellText(fenced(runTable(runs))), nil
+	return t.tellText(view.Fenced(view.RunTable(runs))), nil
 }
 
 // runLog shows what the steps of a run printed, as it comes where that is asked
 // for.
 func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error) {
-	cfg := t.shaperConfig()
+	cfg := t.session.outputConfig()
 	cfg.Quiet = false // it was asked for
 	cfg.LogPath = func() string {
 		info, _ := rt.RunInfo(t.context(), ref) // RunLog tells of the error
-		return wholeLog(info)
+		return view.WholeLog(info)
 	}
 	cfg.Emit = func(text string) error {
-		return t.stream(t.context(), Event{Kind: EventOutput, Text: text}, acp.AgentMessageChunk{Content: acp.Text(text)})
+		return t.Stream(t.context(), Event{Kind: EventOutput, Text: text})
 	}
 	s := shape.New(cfg)
 	err := rt.RunLog(t.context(), ref, follow, shaperWriter{s})
 	for _, piece := range s.Finish() {
-		t.keep(Event{Kind: EventOutput, Text: piece})
-		t.session.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(piece)})
+		t.Add(Event{Kind: EventOutput, Text: piece})
 	}
 	s.Wait()
 	stats := s.Stats()
-	if err != nil && t.stopReason() != host.StopNone && context.Cause(t.context()) != nil {
+	if err != nil && t.stopped() && context.Cause(t.context()) != nil {
 		return t.stoppedBeforeStart(""), nil
 	}
 	info, _ := rt.RunInfo(t.context(), ref) // RunLog tells of the error
 	switch {
 	case err != nil:
 	case info.LogLacks != "":
-		t.close("\n" + logLackText(info) + "\n")
+		t.recorder.say("\n" + view.LogLack(info) + "\n")
 	case stats.Bytes == 0:
-		t.close("Its steps have printed nothing.\n")
+		t.recorder.say("Its steps have printed nothing.\n")
 	}
-	return end{reason: acp.StopEndTurn, state: stateCompleted}, err
+	return end{reason: acp.StopEndTurn, state: view.StateCompleted}, err
 }
 
 // shaperWriter is a shaper that what copies can write to.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
@@ -18,7 +19,6 @@ type opTurn struct {
 	reading
 	rt   host.Runtime
 	mark string // of a protected environment
-	view *opView
 	took time.Duration
 	ran  bool   // something of the run went on in this turn
 	id   string // of the run, once this turn did something to it
@@ -33,7 +33,7 @@ func (t *turn) newOpTurn(inv *command.Invocation) (*opTurn, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &opTurn{turn: t, reading: t.reading(inv), rt: rt, mark: protectedMark(inv), decided: map[string]bool{}, waits: map[string]host.StepInfo{}}
+	r := &opTurn{turn: t, reading: t.reading(inv), rt: rt, mark: view.ProtectedMark(inv), decided: map[string]bool{}, waits: map[string]host.StepInfo{}}
 	if inv.Op.Run != "" { // its environment is its own
 		if info, err := rt.RunInfo(t.context(), host.RunRef{ID: inv.Op.Run}); err == nil {
 			r.mark = t.markOf(info.Env)
@@ -52,7 +52,7 @@ func (t *turn) markOf(env string) string {
 	return ""
 }
 
-func (t *turn) actor() host.Actor { return host.Actor{Client: t.clientName} }
+func (t *turn) actor() host.Actor { return host.Actor{Client: t.client.Name} }
 
 // runOp is `run <op>`.
 func (t *turn) runOp(inv *command.Invocation) end {
@@ -81,7 +81,7 @@ func requestOf(l *command.OpLine) host.OpRequest {
 // of is an end of this turn.
 func (r *opTurn) of(e end) end {
 	e = e.of(r.inv)
-	e.title = brief.Runes(r.mark+visible(r.inv.Line), titleRunes)
+	e.title = brief.Runes(r.mark+view.Visible(r.inv.Line), view.TitleRunes)
 	e.ran, e.took = e.ran || r.ran, r.took
 	return e
 }
@@ -92,14 +92,14 @@ func (r *opTurn) legs(req host.OpRequest) end {
 	for {
 		res, err := r.leg(req)
 		switch {
-		case err != nil && r.id != "" && r.turn.stopReason() == host.StopNone:
+		case err != nil && r.id != "" && !r.turn.stopped():
 			return r.elsewhere(r.id, err)
 		case err != nil:
 			return r.notStarted(err)
 		}
 		r.id = res.Run.ID
 		w := openGate(res.Run.Waits)
-		if res.Run.State != host.RunWaiting || w == nil || r.gates() != gatesAsk || r.turn.stopReason() != host.StopNone {
+		if res.Run.State != host.RunWaiting || w == nil || r.gates() != gatesAsk || r.turn.stopped() {
 			return r.conclude(res)
 		}
 		if e, ok := r.ask(res.Run, *w); !ok {
@@ -117,28 +117,39 @@ func (r *opTurn) leg(req host.OpRequest) (host.OpResult, error) {
 	t := r.turn
 	started := false
 	defer func() { t.conn.agent.place.release(started) }()
-	if t.stopReason() != host.StopNone {
+	if t.stopped() {
 		return host.OpResult{}, errOver
 	}
 	if err := r.stillAllowed(t); err != nil {
 		return host.OpResult{}, err
 	}
-	r.view = newOpView(r)
-	defer r.view.closed.Store(true) // after a panic, too, nothing more is told
-	req.Actor, req.Color, req.Events = t.actor(), t.terminal, r.view.take
+	t.stage.Output = t.session.outputConfig()
+	shown := view.NewRun(t.stage, view.RunOptions{
+		Context: t.context(), Mark: r.mark, Line: r.inv.Line, Cwd: r.inv.Dir, LogPath: r.logPath, Over: t.isOver,
+		Waits: r.waits, Decided: r.decided,
+	})
+	defer shown.Stop() // after a panic, too, nothing more is told
+	req.Actor, req.Color, req.Events = t.actor(), t.client.Terminal, shown.Take
 	run, err := r.rt.StartOp(t.context(), req)
 	if err != nil {
 		return host.OpResult{}, err
 	}
 	started, r.ran = true, true
-	t.mu.Lock()
 	t.runs(run)
-	t.mu.Unlock()
 	res := run.Wait()
 	t.ran()
 	r.took += res.Duration
-	r.view.close()
+	shown.Close()
 	return res, nil
+}
+
+// logPath is the file that holds all of what the steps of a run print, "" for none.
+func (r *opTurn) logPath(run string) string {
+	info, err := r.rt.RunInfo(r.turn.context(), host.RunRef{ID: run})
+	if err != nil {
+		return ""
+	}
+	return view.WholeLog(info)
 }
 
 // notStarted ends a turn in which the run was not taken up, or not taken up again.
@@ -147,12 +158,12 @@ func (r *opTurn) notStarted(err error) end { return r.of(r.turn.undone(err)) }
 // elsewhere ends a turn whose run was taken up, or ended, by somebody else.
 func (r *opTurn) elsewhere(id string, why error) end {
 	t := r.turn
-	e := end{reason: acp.StopEndTurn, state: stateFailed, meta: chantMeta{RunID: id}}
-	t.close(fmt.Sprintf("\n%s%s\n", r.mark, refusalText(why)))
+	e := end{reason: acp.StopEndTurn, state: view.StateFailed, meta: chantMeta{RunID: id}}
+	t.recorder.say(fmt.Sprintf("\n%s%s\n", r.mark, view.Refusal(why)))
 	info, err := r.rt.RunInfo(t.context(), host.RunRef{ID: id})
 	if err == nil {
 		e.state = outcomeOf(info.State)
-		t.close("\n" + runText(info))
+		t.recorder.say("\n" + view.RunText(info))
 	}
 	return r.of(e)
 }
@@ -162,28 +173,32 @@ func (r *opTurn) conclude(res host.OpResult) end {
 	t := r.turn
 	e := end{reason: acp.StopEndTurn, state: outcomeOf(res.Run.State)}
 	switch {
-	case t.stopReason() != host.StopNone:
+	case t.stopped():
 		e.reason = acp.StopCancelled
-	case e.state == stateInterrupted: // by what res.Err says
-		e.state = stateFailed
+	case e.state == view.StateInterrupted: // by what res.Err says
+		e.state = view.StateFailed
 	}
-	if res.Failed != nil && e.state == stateFailed {
+	if res.Failed != nil && e.state == view.StateFailed {
 		e.meta.ExitCode = res.Failed.ExitCode
 	}
 	e.meta.RunID = res.Run.ID
-	text := r.closing(res)
-	if e.state == stateWaiting {
+	line := r.inv.Line
+	if r.inv.Name != "run" { // a rejection did its work
+		line = view.RunLine(res.Run)
+	}
+	text := view.RunClosing(r.mark, line, res, t.Said())
+	if e.state == view.StateWaiting {
 		w := openGate(res.Run.Waits)
 		if w != nil {
 			e.meta.Gate = w.Name
 		}
-		text += waitingText(res.Run)
+		text += view.WaitingText(res.Run)
 		if w != nil && r.gates() == gatesDurable && e.reason == acp.StopEndTurn {
 			r.askLater(res.Run, *w)
 			e.reason = stopWaiting
 		}
 	}
-	t.close(text)
+	t.recorder.say(text)
 	return r.of(e)
 }
 
@@ -192,13 +207,13 @@ func (r *opTurn) conclude(res host.OpResult) end {
 func outcomeOf(s host.RunState) string {
 	switch s {
 	case host.RunCompleted:
-		return stateCompleted
+		return view.StateCompleted
 	case host.RunCancelled:
-		return stateCancelled
+		return view.StateCancelled
 	case host.RunInterrupted:
-		return stateInterrupted
+		return view.StateInterrupted
 	case host.RunWaiting, host.RunRunning:
-		return stateWaiting
+		return view.StateWaiting
 	}
-	return stateFailed
+	return view.StateFailed
 }

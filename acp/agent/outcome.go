@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 )
 
 // chantMeta is _meta.chant of a prompt's response.
@@ -33,8 +34,8 @@ func (m chantMeta) appendJSON(b []byte) []byte {
 	if m.ExitCode != nil {
 		b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(*m.ExitCode), 10)
 	}
-	b = appendText(b, "confirm", m.Confirm)
-	b = appendText(b, "runId", m.RunID)
-	b = appendText(b, "gate", m.Gate)
+	b = view.AppendText(b, "confirm", m.Confirm)
+	b = view.AppendText(b, "runId", m.RunID)
+	b = view.AppendText(b, "gate", m.Gate)
 	return append(b, '}')
 }

@@ -166,7 +166,7 @@ func TestTheGoSDK(t *testing.T) {
 			t.Errorf("%s ended %s with %q and said %.300q", line, got, all, text)
 		}
 	}
-	expect("hello $(x) ; *", sdk.StopReasonEndTurn, "in_progress completed", "hello $(x) ; *\n")
+	expect("hello '$(x)' ';' '*'", sdk.StopReasonEndTurn, "in_progress completed", "hello $(x) ; *\n")
 	expect("fail", sdk.StopReasonEndTurn, "in_progress failed", "exit code 3")
 	expect("nonsense", sdk.StopReasonRefusal, "", "no command")
 	expect("big", sdk.StopReasonEndTurn, "in_progress completed", "left out here")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
@@ -188,22 +190,22 @@ func (s *session) commands() acp.AvailableCommandsUpdate {
 // last commands are left out. All of them can be typed all the same.
 func fitCommands(list []acp.AvailableCommand) []acp.AvailableCommand {
 	const frame = len(`{"name":"","description":""},`)
-	for _, runes := range []int{titleRunes, 100, 60, 30} {
+	for _, runes := range []int{view.TitleRunes, 100, 60, 30} {
 		size := 0
 		for i := range list {
-			if runes < titleRunes {
+			if runes < view.TitleRunes {
 				list[i].Input = nil
 			}
 			list[i].Description = brief.Runes(list[i].Description, runes)
-			size += frame + jsonLen(list[i].Name) + jsonLen(list[i].Description)
+			size += frame + view.JSONLen(list[i].Name) + view.JSONLen(list[i].Description)
 			if in := list[i].Input; in != nil {
-				size += len(`,"input":{"hint":""}`) + jsonLen(in.Hint)
+				size += len(`,"input":{"hint":""}`) + view.JSONLen(in.Hint)
 			}
-			if size > pieceBytes && runes == 30 {
+			if size > view.PieceBytes && runes == 30 {
 				return list[:i]
 			}
 		}
-		if size <= pieceBytes {
+		if size <= view.PieceBytes {
 			break
 		}
 	}
@@ -239,7 +241,7 @@ func (s *session) configOptions() []acp.ConfigOption {
 		}
 		size := 0
 		for _, name := range names {
-			if size += len(`{"value":"","name":""},`) + 2*jsonLen(name); size > pieceBytes {
+			if size += len(`{"value":"","name":""},`) + 2*view.JSONLen(name); size > view.PieceBytes {
 				break // all of them can be typed all the same
 			}
 			o.Options = append(o.Options, acp.ConfigOptionValue{Value: name, Name: name})
@@ -256,6 +258,13 @@ func (s *session) configOptions() []acp.ConfigOption {
 			{Value: outputQuiet, Name: "quiet", Description: "Nothing, unless the command fails"},
 		},
 	})
+}
+
+// outputConfig is how the session wants output.
+func (s *session) outputConfig() shape.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return shape.Config{Plain: s.output == outputPlain, Full: s.output == outputFull, Quiet: s.output == outputQuiet}
 }
 
 // setOption sets one option; the error names what may be set.
@@ -291,4 +300,14 @@ func (s *session) setEnv(allow host.AllowList, value string) error {
 	}
 	s.env = value
 	return nil
+}
+
+// running is the id of the open turn, "" for none.
+func (s *session) running() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == nil {
+		return ""
+	}
+	return s.turn.id
 }

@@ -2,12 +2,10 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
-	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 )
 
 // Store keeps sessions beyond the process. A nil Store in Options means that
@@ -65,151 +63,27 @@ type SessionRecord struct {
 	Updated time.Time         `json:"updated"`
 }
 
-// EventKind says what an Event tells and which of its fields count.
-type EventKind string
+// What a Store keeps; the view shows it, live and later.
+type (
+	Event       = view.Event
+	EventKind   = view.EventKind
+	CallEvent   = view.CallEvent
+	ResultEvent = view.ResultEvent
+	EndEvent    = view.EndEvent
+	CodeEvent   = view.CodeEvent
+)
 
 // The kinds of events.
 const (
-	EventPrompt EventKind = "prompt" // a turn began: Prompt, Client
-	EventSay    EventKind = "say"    // the agent said Text
-	EventCall   EventKind = "call"   // a tool call was announced: Call
-	EventStart  EventKind = "start"  // a pending tool call began: CallID; Text names it where output is text
-	EventPlan   EventKind = "plan"   // the plan as it stands: Plan
-	EventOutput EventKind = "output" // output was shown: CallID, Text, Terminal
-	EventResult EventKind = "result" // the tool call ended: CallID, Result
-	EventEnd    EventKind = "end"    // the turn ended: End
-	EventCode   EventKind = "code"   // a command waits for a code: Code
-	EventUsed   EventKind = "used"   // a code was used or became void: Text is the code
-	EventGap    EventKind = "gap"    // what happened before this, and after the event before it, was not kept
+	EventPrompt = view.EventPrompt
+	EventSay    = view.EventSay
+	EventCall   = view.EventCall
+	EventStart  = view.EventStart
+	EventPlan   = view.EventPlan
+	EventOutput = view.EventOutput
+	EventResult = view.EventResult
+	EventEnd    = view.EventEnd
+	EventCode   = view.EventCode
+	EventUsed   = view.EventUsed
+	EventGap    = view.EventGap
 )
-
-// Event is one thing that happened in a session, told neutrally: how a client
-// is shown it is decided on the way out, at replay as live. Its JSON is the
-// format on disk; unknown fields are ignored by older readers.
-type Event struct {
-	Kind EventKind `json:"kind"`
-	Time time.Time `json:"time"`
-	Turn string    `json:"turn,omitempty"` // the turn's id, unique for ever
-
-	Prompt   []acp.ContentBlock `json:"prompt,omitempty"`
-	Client   string             `json:"client,omitempty"` // clientInfo.name, of a prompt and of an end
-	Text     string             `json:"text,omitempty"`
-	CallID   string             `json:"callId,omitempty"`
-	Terminal bool               `json:"terminal,omitempty"` // of a call and its output: Text has colour and cursor sequences
-	Call     *CallEvent         `json:"call,omitempty"`
-	Result   *ResultEvent       `json:"result,omitempty"`
-	End      *EndEvent          `json:"end,omitempty"`
-	Code     *CodeEvent         `json:"code,omitempty"`
-	Plan     []acp.PlanEntry    `json:"plan,omitempty"`
-}
-
-// AppendJSON appends the event's JSON, as encoding/json makes it but for HTML
-// escaping: a third of the time that a refusal takes went into finding out anew
-// what an event looks like.
-func (e *Event) AppendJSON(b []byte) ([]byte, error) {
-	b = acp.AppendString(append(b, `{"kind":`...), string(e.Kind))
-	b = append(e.Time.AppendFormat(append(b, `,"time":"`...), time.RFC3339Nano), '"')
-	b = appendText(b, "turn", e.Turn)
-	var err error
-	for i := range e.Prompt {
-		if b, err = acp.AppendValue(append(b, listMark(i, `,"prompt":[`)...), e.Prompt[i]); err != nil {
-			return b, err
-		}
-	}
-	if len(e.Prompt) > 0 {
-		b = append(b, ']')
-	}
-	b = appendText(b, "client", e.Client)
-	b = appendText(b, "text", e.Text)
-	b = appendText(b, "callId", e.CallID)
-	if e.Terminal {
-		b = append(b, `,"terminal":true`...)
-	}
-	for _, part := range []struct {
-		name  string
-		value any
-		there bool
-	}{{"call", e.Call, e.Call != nil}, {"result", e.Result, e.Result != nil}, {"end", e.End, e.End != nil}, {"code", e.Code, e.Code != nil}} {
-		if !part.there {
-			continue
-		}
-		b = append(append(append(b, `,"`...), part.name...), `":`...)
-		if b, err = acp.AppendValue(b, part.value); err != nil {
-			return b, err
-		}
-	}
-	if len(e.Plan) > 0 {
-		if b, err = acp.AppendValue(append(b, `,"plan":`...), e.Plan); err != nil {
-			return b, err
-		}
-	}
-	return append(b, '}'), nil
-}
-
-func listMark(i int, first string) string {
-	if i == 0 {
-		return first
-	}
-	return ","
-}
-
-// appendText appends a member that is left out where it is empty.
-func appendText(b []byte, name, value string) []byte {
-	if value == "" {
-		return b
-	}
-	b = append(append(append(b, `,"`...), name...), `":`...)
-	return acp.AppendString(b, value)
-}
-
-// CallEvent is a tool call as it was announced.
-type CallEvent struct {
-	Title    string          `json:"title"`
-	Status   acp.ToolStatus  `json:"status"`
-	RawInput json.RawMessage `json:"rawInput,omitempty"`
-	Cwd      string          `json:"cwd"`
-	Content  string          `json:"content,omitempty"`
-	// Line is the command line that the call is of, as it is in the history.
-	Line string `json:"line,omitempty"`
-}
-
-// ResultEvent is how a tool call ended.
-type ResultEvent struct {
-	Status    acp.ToolStatus  `json:"status"`
-	Content   string          `json:"content,omitempty"`
-	RawOutput json.RawMessage `json:"rawOutput,omitempty"`
-	ExitCode  *int            `json:"exitCode,omitempty"`
-	Signal    string          `json:"signal,omitempty"`
-}
-
-// EndEvent is how a turn ended.
-type EndEvent struct {
-	Reason acp.StopReason `json:"reason"`
-	State  string         `json:"state"`
-	Line   string         `json:"line,omitempty"`
-	Ran    bool           `json:"ran,omitempty"`
-	Took   time.Duration  `json:"took,omitempty"`
-}
-
-// AppendJSON appends the event's part, as Event.AppendJSON does.
-func (e *EndEvent) AppendJSON(b []byte) ([]byte, error) {
-	b = acp.AppendString(append(b, `{"reason":`...), string(e.Reason))
-	b = acp.AppendString(append(b, `,"state":`...), e.State)
-	b = appendText(b, "line", e.Line)
-	if e.Ran {
-		b = append(b, `,"ran":true`...)
-	}
-	if e.Took != 0 {
-		b = strconv.AppendInt(append(b, `,"took":`...), int64(e.Took), 10)
-	}
-	return append(b, '}'), nil
-}
-
-// CodeEvent is a command that waits for its code.
-type CodeEvent struct {
-	Code        string    `json:"code"`
-	Words       []string  `json:"words"`
-	Environment string    `json:"environment,omitempty"`
-	Digest      string    `json:"digest"`
-	Until       time.Time `json:"until"`
-}

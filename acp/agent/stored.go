@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/host"
 )
 
@@ -59,14 +60,14 @@ func (c *conn) openSession(r *acp.Request) error {
 		b.Send()
 		return nil
 	}
-	terminal, before, done := c.terminal, s.loaded, make(chan struct{})
+	client, before, done := c.client, s.loaded, make(chan struct{})
 	s.loaded = done
 	c.aside(func() { // bounded by what a replay may hold
 		defer close(done)
 		if before != nil {
 			<-before
 		}
-		c.load(s, r, terminal)
+		c.load(s, r, client)
 	})
 	return nil
 }
@@ -144,11 +145,11 @@ func (s *session) opened(b *acp.Batch, r *acp.Request) {
 
 // load replays the thread, then answers. What the open turn sends meanwhile
 // waits: it comes after the answer, and nothing is lost or doubled.
-func (c *conn) load(s *session, r *acp.Request, terminal bool) {
+func (c *conn) load(s *session, r *acp.Request, client view.Client) {
 	s.wire.Lock()
 	defer s.wire.Unlock()
-	var p past
-	next, err := c.agent.o.Store.Read(context.Background(), s.id, 0, p.add)
+	var p view.Past
+	next, err := c.agent.o.Store.Read(context.Background(), s.id, 0, p.Add)
 	if err == nil {
 		err = s.closeTorn(context.Background(), &p, next)
 	}
@@ -159,7 +160,7 @@ func (c *conn) load(s *session, r *acp.Request, terminal bool) {
 	}
 	s.bar(&s.keeping.unread, nil)
 	b := c.Batch()
-	s.replay(b, p, terminal)
+	view.Replay(client, p, s.running(), func(u acp.SessionUpdate) { s.notify(b, u) })
 	s.opened(b, r)
 	b.Send()
 }

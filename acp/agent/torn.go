@@ -2,11 +2,11 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 )
 
 // freeLook is how long to wait for the lock of a thread that may be busy.
@@ -22,8 +22,8 @@ func (s *session) closeLast() {
 	}
 	defer s.wire.Unlock()
 	ctx := context.Background()
-	var p past
-	next, err := s.conn.agent.o.Store.Read(ctx, s.id, LastTurn, p.add)
+	var p view.Past
+	next, err := s.conn.agent.o.Store.Read(ctx, s.id, LastTurn, p.Add)
 	if err == nil {
 		err = s.closeTorn(ctx, &p, next)
 	}
@@ -34,7 +34,7 @@ func (s *session) closeLast() {
 
 // closeTorn ends the turns that a crash left open, unless another process is at
 // it. p is the thread as it was read up to position.
-func (s *session) closeTorn(ctx context.Context, p *past, position int64) error {
+func (s *session) closeTorn(ctx context.Context, p *view.Past, position int64) error {
 	if len(s.torn(p)) == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (s *session) closeTorn(ctx context.Context, p *past, position int64) error 
 	}
 	defer release()
 	// What seemed open may have ended since it was read.
-	if _, err := s.conn.agent.o.Store.Read(ctx, s.id, position, p.add); err != nil {
+	if _, err := s.conn.agent.o.Store.Read(ctx, s.id, position, p.Add); err != nil {
 		return err
 	}
 	ends := s.torn(p)
@@ -55,31 +55,31 @@ func (s *session) closeTorn(ctx context.Context, p *past, position int64) error 
 	}
 	_ = s.write(ends)
 	for _, e := range ends {
-		_ = p.add(e)
+		_ = p.Add(e)
 	}
 	return nil
 }
 
 // torn makes the ends of the turns that have none and are not this session's
 // own. What they ran last is when they are taken to have ended.
-func (s *session) torn(p *past) []Event {
+func (s *session) torn(p *view.Past) []Event {
 	s.mu.Lock()
 	running := s.turn
 	s.mu.Unlock()
 	var ends []Event
-	for _, e := range p.events {
+	for _, e := range p.Events {
 		at := slices.IndexFunc(ends, func(end Event) bool { return end.Turn == e.Turn })
 		switch {
 		case at < 0 && e.Kind != EventEnd && e.Kind != EventGap && (running == nil || e.Turn != running.id):
 			// Most often its prompt; what is left out of a long turn began with one.
 			ends = append(ends, Event{
 				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
-				End: &EndEvent{Reason: acp.StopCancelled, State: stateInterrupted},
+				End: &EndEvent{Reason: acp.StopCancelled, State: view.StateInterrupted},
 			})
 		case e.Kind == EventGap: // which may have taken the ends of those before it
 			for i := range ends {
 				if ends[i].Turn != e.Turn {
-					ends[i].End.Reason, ends[i].End.State = acp.StopEndTurn, stateUnknown
+					ends[i].End.Reason, ends[i].End.State = acp.StopEndTurn, view.StateUnknown
 				}
 			}
 		case at < 0:
@@ -88,22 +88,9 @@ func (s *session) torn(p *past) []Event {
 		default:
 			ends[at].Time = e.Time
 			if e.Kind == EventCall && e.Call != nil {
-				ends[at].End.Line = e.Call.line()
+				ends[at].End.Line = e.Call.CommandLine()
 			}
 		}
 	}
 	return ends
-}
-
-// line is the command line of a call: in what older versions kept, that of its
-// input.
-func (c *CallEvent) line() string {
-	if c.Line != "" {
-		return c.Line
-	}
-	var input struct {
-		Command string `json:"command"`
-	}
-	_ = json.Unmarshal(c.RawInput, &input) // "" if it is none
-	return input.Command
 }

@@ -2,34 +2,17 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
-
-// States of a turn, as _meta.chant.outcome of its response tells them.
-const (
-	stateCompleted   = "completed"
-	stateFailed      = "failed"
-	stateRefused     = "refused"
-	stateCancelled   = "cancelled"
-	stateWaiting     = "waiting"
-	stateInterrupted = "interrupted"
-)
-
-// stateUnknown is that of a past turn whose end was not kept.
-const stateUnknown = "not kept"
-
-// errStopped is the cause of a turn's context.
-var errStopped = errors.New("the turn was stopped")
 
 // end is how a turn ended.
 type end struct {
@@ -46,53 +29,38 @@ func cancelledEnd(state string) end { return end{reason: acp.StopCancelled, stat
 
 // turn is one prompt, from its registration to its response.
 type turn struct {
-	session  *session
-	conn     *conn
-	req      *acp.Request
-	id       string // unique for ever
-	blocks   []acp.ContentBlock
-	meta     acp.Meta // of the prompt
-	client   clientTraits
-	terminal bool
-	// clientName is the clientInfo.name of who prompted.
-	clientName string
+	session *session
+	conn    *conn
+	req     *acp.Request
+	id      string // unique for ever
+	blocks  []acp.ContentBlock
+	meta    acp.Meta // of the prompt
+	client  view.Client
 
-	tail   *acp.Batch // what is sent together with the response
-	kept   []Event    // what is kept before the next thing is sent
+	*recorder             // what happens in it
+	stopper               // what ends it
+	stage     *view.Stage // its tool calls
+
 	looked bool       // the allow-list was looked at just now
-	wanted bool       // somebody wants to know of the turn
-	said   bool       // text was sent: the next paragraph starts a new line
 	next   func() end // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
 	loaded chan struct{}
 	// release, where set, lets other processes run turns of the thread.
 	release func()
-
-	mu      sync.Mutex
-	stopped host.Stop   // the first reason
-	stops   []host.Stop // all of them
-	ctx     context.Context
-	cancel  context.CancelCauseFunc // nil with ctx
-	program program                 // while one runs
-	open    []*toolCall             // those that are announced and have no end yet
-	over    bool                    // it is answered: nothing more is sent
-	told    []Event                 // all of it, where it is wanted
-	// toldOutput is how much output there was, in bytes: told is bounded.
-	toldOutput int
-	after      []func() // what waits for that
 }
 
 // newTurn is called on the reading goroutine.
 func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 	c := s.conn
 	c.count++
-	t := &turn{
-		session: s, conn: c, req: r, id: c.instance() + "." + strconv.FormatUint(c.count, 10), blocks: blocks,
-		client: c.client, clientName: c.clientName, terminal: c.terminal, tail: c.Batch(),
-		loaded: s.loaded,
-	}
+	id := c.instance() + "." + strconv.FormatUint(c.count, 10)
 	o := c.agent.o
-	t.wanted = o.TurnEnded != nil && (o.TurnsWanted == nil || o.TurnsWanted(s.dir))
+	wanted := o.TurnEnded != nil && (o.TurnsWanted == nil || o.TurnsWanted(s.dir))
+	t := &turn{
+		session: s, conn: c, req: r, id: id, blocks: blocks, client: c.client, loaded: s.loaded,
+		recorder: newRecorder(s, id, c.client, wanted),
+	}
+	t.stage = &view.Stage{Recorder: t.recorder, Client: t.client}
 	return t
 }
 
@@ -166,8 +134,8 @@ func (t *turn) guarded(do func() end) (e end) {
 		if x := recover(); x != nil {
 			t.conn.agent.o.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
 			t.crash()
-			t.close("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
-			t.next, e = nil, end{reason: acp.StopEndTurn, state: stateFailed}
+			t.recorder.say("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
+			t.next, e = nil, end{reason: acp.StopEndTurn, state: view.StateFailed}
 		}
 	}()
 	return do()
@@ -176,8 +144,8 @@ func (t *turn) guarded(do func() end) (e end) {
 // prepare decides what the prompt is, and ends the turn where that is all there
 // is to do. It does not wait for anything.
 func (t *turn) prepare() end {
-	t.keep(t.promptEvent())
-	if t.stopReason() != host.StopNone {
+	t.Add(t.promptEvent())
+	if t.stopped() {
 		return t.stoppedBeforeStart("")
 	}
 	allow := t.allowList()
@@ -241,17 +209,17 @@ func (t *turn) greet(allow host.AllowList) {
 	s.told = problem
 	s.mu.Unlock()
 	if news {
-		s.notify(t.tail, s.commands())
+		t.Show(s.commands())
 	}
 	if changed {
-		s.notify(t.tail, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
+		t.Show(acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
 	}
 	noticed := t.notice()
 	if tell {
-		t.close("The project's commands are not available, because its manifest can't be used. The built-in commands still work.\n\n" + fenced(problem) + "\n\n")
+		t.recorder.say("The project's commands are not available, because its manifest can't be used. The built-in commands still work.\n\n" + view.Fenced(problem) + "\n\n")
 	}
 	if news || changed || noticed || tell {
-		t.flush()
+		t.Flush()
 	}
 }
 
@@ -263,75 +231,40 @@ func (t *turn) notice() bool {
 	}
 	text := n.Text + "\n\n"
 	if n.Detail != "" {
-		text += fenced(n.Detail) + "\n\n"
+		text += view.Fenced(n.Detail) + "\n\n"
 	}
-	t.close(text)
+	t.recorder.say(text)
 	return true
-}
-
-// flush sends what was collected for the response already now. It does not
-// wait: what is collected is small.
-func (t *turn) flush() {
-	t.session.wire.Lock()
-	defer t.session.wire.Unlock()
-	t.write()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.over { // else it was answered without waiting for what runs
-		t.tail.Send()
-	}
-	t.tail = t.conn.Batch()
-}
-
-// stream keeps and sends one piece of output, waiting for the client to read.
-func (t *turn) stream(ctx context.Context, e Event, u acp.SessionUpdate) error {
-	t.session.wire.Lock()
-	defer t.session.wire.Unlock()
-	if t.conn.agent.o.Store != nil {
-		e.Time, e.Turn = time.Now().UTC(), t.id
-		t.note(e)
-		_ = t.session.write([]Event{e})
-	}
-	return t.conn.Update(ctx, t.session.id, u)
 }
 
 // say sends text at once. It does not wait for the client to read: a turn says
 // little, and may hold the place.
 func (t *turn) say(text string) {
-	t.close(text)
-	t.flush()
-}
-
-// close adds text to what is sent with the response.
-func (t *turn) close(text string) {
-	for _, piece := range pieces(text) {
-		t.said = true
-		t.keep(Event{Kind: EventSay, Text: piece})
-		t.session.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(piece)})
-	}
+	t.recorder.say(text)
+	t.Flush()
 }
 
 // refuse ends a turn whose prompt is not a command. Nothing ran.
 func (t *turn) refuse(err error) end {
-	t.close(refusalText(err))
+	t.recorder.say(view.Refusal(err))
 	reason := acp.StopRefusal
 	switch t.conn.agent.o.Refusal {
 	case "refusal":
 	case "end_turn":
 		reason = acp.StopEndTurn
 	default:
-		if t.client.hidesRefusal {
+		if t.client.HidesRefusal {
 			reason = acp.StopEndTurn
 		}
 	}
-	return end{reason: reason, state: stateRefused}
+	return end{reason: reason, state: view.StateRefused}
 }
 
 // stoppedBeforeStart ends a turn that was stopped while no program ran.
 func (t *turn) stoppedBeforeStart(line string) end {
-	e := cancelledEnd(stateCancelled)
-	if t.stopReason() == host.StopLeaving {
-		e.state = stateInterrupted
+	e := cancelledEnd(view.StateCancelled)
+	if t.reason() == host.StopLeaving {
+		e.state = view.StateInterrupted
 	}
 	e.line = line
 	return e
@@ -348,13 +281,13 @@ func (t *turn) finish(e end) {
 func (t *turn) answer(e end) (after []func()) {
 	s := t.session
 	if !t.isOver() {
-		t.keep(Event{Kind: EventEnd, Client: t.clientName, End: &EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
+		t.Add(Event{Kind: EventEnd, Client: t.client.Name, End: &EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
 	}
 	s.wire.Lock()
 	defer s.wire.Unlock()
 	t.write()
 	if s.name(e) {
-		s.notify(t.tail, acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
+		t.Show(acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
 		s.update()
 	}
 	if t.release != nil {
@@ -363,30 +296,60 @@ func (t *turn) answer(e end) (after []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.line != "" {
-		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.clientName})
+		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.client.Name})
 	}
 	if told := t.takeTold(); len(told) > 0 {
 		s.untold = append(s.untold, told)
 	}
 	if text := s.lossText(); text != "" {
-		s.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(text)})
+		t.Show(acp.AgentMessageChunk{Content: acp.Text(text)})
 	}
 	e.meta.Outcome = e.state
-	t.tail.Reply(t.req, response{e.reason, e.meta})
+	t.batch.Reply(t.req, response{e.reason, e.meta})
 	s.turn = nil
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.over {
-		t.tail.Send()
-		after = t.answered()
-	}
-	t.endContext()
+	after, _ = t.recorder.answer(t.batch)
+	t.stopper.end()
 	return after
+}
+
+// giveUp answers for a turn that does not end in time, when the agent leaves.
+func (t *turn) giveUp() {
+	e := &EndEvent{Reason: acp.StopCancelled, State: view.StateInterrupted}
+	b := t.conn.Batch()
+	for i, c := range t.stage.Open() {
+		if i == 0 {
+			e.Line, e.Ran = c.Line, t.running()
+		}
+		c.GiveUp(func(u acp.SessionUpdate) { t.session.notify(b, u) })
+	}
+	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: view.StateInterrupted}})
+	after, gaveUp := t.recorder.answer(b)
+	if !gaveUp {
+		return
+	}
+	over := Event{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.client.Name, End: e}
+	_ = t.session.write([]Event{over})
+	if told := t.takeTold(); len(told) > 0 {
+		t.session.mu.Lock()
+		t.session.untold = append(t.session.untold, append(told, over))
+		t.session.mu.Unlock()
+	}
+	for _, f := range after {
+		f()
+	}
+}
+
+// crash ends what runs and the open calls, after a panic in mid-run.
+func (t *turn) crash() {
+	t.stopper.crash()
+	for _, c := range t.stage.Open() {
+		c.Crash()
+	}
 }
 
 // wait takes the place, telling the person when that takes long.
 func (t *turn) wait(line string, front bool) error {
 	return t.conn.agent.place.take(t.context(), line, front, func(holder string) {
-		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", code(brief.Runes(holder, titleRunes))))
+		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", view.Code(brief.Runes(holder, view.TitleRunes))))
 	})
 }

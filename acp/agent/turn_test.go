@@ -196,13 +196,13 @@ func TestHostileArguments(t *testing.T) {
 		"tabs":                 "'" + fill("\t", 60<<10) + "'",
 		"line separators":      fill("\u2028", 60<<10),
 		"four bytes":           fill("\U0001F600", 60<<10),
-		"backticks":            fill("`", 60<<10),
+		"backticks":            "'" + fill("`", 60<<10) + "'",
 		"empty arguments":      fill("'' ", 60<<10),
 		"one byte arguments":   fill("x ", 60<<10),
 		"quote arguments":      fill(`\" `, 60<<10),
 		"backslash arguments":  fill(`\\ `, 60<<10),
 		"fences":               "'" + fill("```\n", 60<<10) + "'",
-		"html":                 fill("<&>", 60<<10),
+		"html":                 "'" + fill("<&>", 60<<10) + "'",
 		"combining characters": fill("e\u0301", 60<<10),
 	} {
 		for _, command := range []string{"ok", "ask", "wipe", "unknown"} {

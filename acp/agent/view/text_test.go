@@ -1,4 +1,4 @@
-package agent
+package view
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestRefusalText(t *testing.T) {
 		},
 		{errors.New("nothing was run"), "Nothing was run."},
 	} {
-		if got := refusalText(c.err); got != c.want {
+		if got := Refusal(c.err); got != c.want {
 			t.Errorf("\n got %q\nwant %q", got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package agent
+package view
 
 import (
 	"fmt"
@@ -12,17 +12,15 @@ import (
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
-// closing is the line that says where the run stopped, and why.
-func (r *opTurn) closing(res host.OpResult) string {
+// RunClosing is the line that says where a run stopped, and why. line is the
+// command line that took it on, mark that of a protected environment, and said
+// whether text stands before it.
+func RunClosing(mark, line string, res host.OpResult, said bool) string {
 	var b strings.Builder
-	if r.turn.said {
+	if said {
 		b.WriteString("\n")
 	}
-	line := r.inv.Line
-	if r.inv.Name != "run" { // a rejection did its work
-		line = runLine(res.Run)
-	}
-	fmt.Fprintf(&b, "%s%s %s (run %s).", r.mark, code(cutBytes(line, fieldBytes)), runVerdict(res), res.Run.ID)
+	fmt.Fprintf(&b, "%s%s %s (run %s).", mark, Code(Cut(line, FieldBytes)), runVerdict(res), res.Run.ID)
 	if res.Failed != nil {
 		b.WriteString(" " + failedStep(res.Failed))
 	}
@@ -36,26 +34,26 @@ func (r *opTurn) closing(res host.OpResult) string {
 		fmt.Fprintf(&b, " Compensation: %d of %d steps completed.", n-failed, n)
 	}
 	if res.Err != nil {
-		b.WriteString(" " + sentence(oneLine(res.Err.Error())))
+		b.WriteString(" " + Sentence(OneLine(res.Err.Error())))
 	}
 	if res.Run.LogLacks != "" {
-		b.WriteString(" " + logLackText(res.Run))
+		b.WriteString(" " + LogLack(res.Run))
 	}
 	if res.Run.State == host.RunInterrupted {
 		b.WriteString(" To do that step again and go on, or to begin anew, type\n\n" +
-			fenced(resumeLine(res.Run, "--resume")+"\n"+resumeLine(res.Run, "--restart")))
+			Fenced(resumeLine(res.Run, "--resume")+"\n"+resumeLine(res.Run, "--restart")))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// logLackText says that not all that the steps of a run printed was kept.
-func logLackText(run host.RunInfo) string {
-	return "Not all that its steps printed was kept: " + sentenceEnd(oneLine(run.LogLacks))
+// LogLack says that not all that the steps of a run printed was kept.
+func LogLack(run host.RunInfo) string {
+	return "Not all that its steps printed was kept: " + SentenceEnd(OneLine(run.LogLacks))
 }
 
 func runVerdict(res host.OpResult) string {
-	after := span(res.Duration)
+	after := Span(res.Duration)
 	switch res.Run.State {
 	case host.RunCompleted:
 		return "completed in " + after
@@ -67,7 +65,7 @@ func runVerdict(res host.OpResult) string {
 		return "was cancelled after " + after
 	case host.RunInterrupted:
 		if res.Run.Step != "" {
-			return "was interrupted after " + after + ", in the step " + code(oneLine(res.Run.Step))
+			return "was interrupted after " + after + ", in the step " + Code(OneLine(res.Run.Step))
 		}
 		return "was interrupted after " + after
 	}
@@ -75,55 +73,55 @@ func runVerdict(res host.OpResult) string {
 }
 
 func failedStep(s *host.StepResult) string {
-	text := "The step " + code(brief.Runes(oneLine(s.Step.Title), titleRunes)) + " failed"
+	text := "The step " + Code(brief.Runes(OneLine(s.Step.Title), TitleRunes)) + " failed"
 	if s.ExitCode != nil {
 		text += fmt.Sprintf(" with exit code %d", *s.ExitCode)
 	}
 	if s.Err != "" {
-		text += ": " + brief.Runes(oneLine(s.Err), titleRunes)
+		text += ": " + brief.Runes(OneLine(s.Err), TitleRunes)
 	}
-	return sentenceEnd(text)
+	return SentenceEnd(text)
 }
 
 func resumeLine(run host.RunInfo, flag string) string {
-	return runLine(run) + " " + flag
+	return RunLine(run) + " " + flag
 }
 
-func runLine(run host.RunInfo) string {
+func RunLine(run host.RunInfo) string {
 	return command.Quote([]string{"run", run.Op, "--run", run.ID})
 }
 
-// waitingText says of all that a run waits for what to type.
-func waitingText(run host.RunInfo) string {
+// WaitingText says of all that a run waits for what to type.
+func WaitingText(run host.RunInfo) string {
 	var b strings.Builder
 	for _, w := range run.Waits {
-		b.WriteString("\n" + waitText(w))
+		b.WriteString("\n" + WaitText(w))
 	}
 	return b.String()
 }
 
-// waitText says what a wait is for, and the lines to type.
-func waitText(w host.OpWait) string {
-	text := sentence(waitsFor(w))
+// WaitText says what a wait is for, and the lines to type.
+func WaitText(w host.OpWait) string {
+	text := Sentence(waitsFor(w))
 	switch {
 	case w.State != host.WaitOpen && w.Kind == host.WaitGate:
-		text += " " + sentence(decisionText(w))
+		text += " " + Sentence(DecisionText(w))
 	case w.State != host.WaitOpen:
 	case w.Kind == host.WaitGate:
 		lines := w.Approve + "\n" + w.Reject
 		if len(w.Schema) > 0 {
-			text += " Its answer is JSON that meets the schema\n\n" + fenced(cutBytes(string(w.Schema), fieldBytes)) + "\n\n"
+			text += " Its answer is JSON that meets the schema\n\n" + Fenced(Cut(string(w.Schema), FieldBytes)) + "\n\n"
 			lines = w.Approve + " --answer '…'\n" + w.Reject
 		}
 		if !strings.HasSuffix(text, "\n") {
 			text += " "
 		}
-		text += "To decide, type one of\n\n" + fenced(lines) + "\n\nand then"
-		return text + ", to go on,\n\n" + fenced(w.Continue) + "\n"
+		text += "To decide, type one of\n\n" + Fenced(lines) + "\n\nand then"
+		return text + ", to go on,\n\n" + Fenced(w.Continue) + "\n"
 	case w.Kind == host.WaitEvent:
-		return text + " Once it happened, type\n\n" + fenced(w.Signal+"\n"+w.Continue) + "\n"
+		return text + " Once it happened, type\n\n" + Fenced(w.Signal+"\n"+w.Continue) + "\n"
 	}
-	return text + " To go on, type\n\n" + fenced(w.Continue) + "\n"
+	return text + " To go on, type\n\n" + Fenced(w.Continue) + "\n"
 }
 
 // waitsFor is the clause that says what a run waits for.
@@ -131,72 +129,72 @@ func waitsFor(w host.OpWait) string {
 	var text string
 	switch w.Kind {
 	case host.WaitGate:
-		text = fmt.Sprintf("the run %s of %s waits at the gate %s", w.RunID, code(w.Op), code(w.Name+"@"+w.Digest))
+		text = fmt.Sprintf("the run %s of %s waits at the gate %s", w.RunID, Code(w.Op), Code(w.Name+"@"+w.Digest))
 	case host.WaitEvent:
-		text = fmt.Sprintf("the run %s of %s waits for the event %s", w.RunID, code(w.Op), code(w.Name))
+		text = fmt.Sprintf("the run %s of %s waits for the event %s", w.RunID, Code(w.Op), Code(w.Name))
 	default:
-		return fmt.Sprintf("the run %s of %s sleeps until %s", w.RunID, code(w.Op), moment(w.Until))
+		return fmt.Sprintf("the run %s of %s sleeps until %s", w.RunID, Code(w.Op), Moment(w.Until))
 	}
 	if w.Description != "" {
-		text += " (" + visible(oneLine(w.Description)) + ")"
+		text += " (" + Visible(OneLine(w.Description)) + ")"
 	}
 	if !w.Until.IsZero() {
-		text += ", until " + moment(w.Until)
+		text += ", until " + Moment(w.Until)
 	}
-	return cutBytes(text, fieldBytes)
+	return Cut(text, FieldBytes)
 }
 
-// gateText is what a person is asked about.
-func gateText(w host.OpWait) string {
-	text := sentence(waitsFor(w))
+// GateText is what a person is asked about.
+func GateText(w host.OpWait) string {
+	text := Sentence(waitsFor(w))
 	if len(w.Schema) > 0 {
-		text += " Its answer is JSON, which can't be given here: type " + code(w.Approve+" --answer '…'") + " instead."
+		text += " Its answer is JSON, which can't be given here: type " + Code(w.Approve+" --answer '…'") + " instead."
 	}
 	return text
 }
 
-// decisionText is the clause that says what came of a wait.
-func decisionText(w host.OpWait) string {
-	subject := "the gate " + code(w.Name)
+// DecisionText is the clause that says what came of a wait.
+func DecisionText(w host.OpWait) string {
+	subject := "the gate " + Code(w.Name)
 	if w.Kind == host.WaitEvent {
-		subject = "the event " + code(w.Name)
+		subject = "the event " + Code(w.Name)
 	}
 	text := fmt.Sprintf("%s of the run %s was %s", subject, w.RunID, w.State)
 	if w.State == host.WaitExpired {
 		return text[:len(text)-len("was expired")] + "was not decided in time, which counts as a rejection"
 	}
 	if w.By != "" {
-		text += " by " + visible(oneLine(w.By))
+		text += " by " + Visible(OneLine(w.By))
 	}
 	if !w.At.IsZero() {
-		text += " at " + moment(w.At)
+		text += " at " + Moment(w.At)
 	}
 	if w.Note != "" {
-		text += ": " + visible(brief.Runes(oneLine(w.Note), titleRunes))
+		text += ": " + Visible(brief.Runes(OneLine(w.Note), TitleRunes))
 	}
 	return text
 }
 
-func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 // opRefusalText is the refusal of a line about a run.
 func opRefusalText(e *host.OpRefusal) string {
 	reason, rest, _ := strings.Cut(e.Reason, "\n")
-	text := sentence(reason)
+	text := Sentence(reason)
 	if rest != "" {
-		text += "\n\n" + fenced(rest)
+		text += "\n\n" + Fenced(rest)
 	}
 	if len(e.Runs) > 0 {
-		text += "\n\n" + fenced(runTable(e.Runs))
+		text += "\n\n" + Fenced(RunTable(e.Runs))
 	}
 	if len(e.Lines) > 0 {
-		text += "\n\nWhat would work:\n\n" + fenced(strings.Join(e.Lines, "\n"))
+		text += "\n\nWhat would work:\n\n" + Fenced(strings.Join(e.Lines, "\n"))
 	}
 	return text
 }
 
-// runTable lists runs, a line each.
-func runTable(runs []host.RunInfo) string {
+// RunTable lists runs, a line each.
+func RunTable(runs []host.RunInfo) string {
 	var b strings.Builder
 	for _, r := range runs {
 		began := ""
@@ -210,17 +208,17 @@ func runTable(runs []host.RunInfo) string {
 		for _, name := range sortedKeys(r.Params) {
 			what += " " + name + "=" + r.Params[name]
 		}
-		fmt.Fprintf(&b, "%-8s  %-11s  %-19s  %-5s  %s\n", r.ID, r.State, began, fmt.Sprintf("%d/%d", r.Done, r.Steps), brief.Runes(visible(oneLine(what)), titleRunes))
+		fmt.Fprintf(&b, "%-8s  %-11s  %-19s  %-5s  %s\n", r.ID, r.State, began, fmt.Sprintf("%d/%d", r.Done, r.Steps), brief.Runes(Visible(OneLine(what)), TitleRunes))
 	}
 	return b.String()
 }
 
-// runText tells of one run in full.
-func runText(r host.RunInfo) string {
+// RunText tells of one run in full.
+func RunText(r host.RunInfo) string {
 	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%-12s %s\n", name, cutBytes(visible(oneLine(value)), fieldBytes))
+			fmt.Fprintf(&b, "%-12s %s\n", name, Cut(Visible(OneLine(value)), FieldBytes))
 		}
 	}
 	row("run", r.ID)
@@ -240,36 +238,36 @@ func runText(r host.RunInfo) string {
 	row("failure", r.Failure)
 	row("problem", r.Problem)
 	row("log", r.LogLacks)
-	text := fenced(b.String()) + "\n"
+	text := Fenced(b.String()) + "\n"
 	if r.State == host.RunInterrupted && r.Changed == "" {
-		text += "\nTo go on, or to begin anew, type\n\n" + fenced(resumeLine(r, "--resume")+"\n"+resumeLine(r, "--restart")) + "\n"
+		text += "\nTo go on, or to begin anew, type\n\n" + Fenced(resumeLine(r, "--resume")+"\n"+resumeLine(r, "--restart")) + "\n"
 	}
 	if r.Changed != "" {
 		return text + changedText(r)
 	}
-	return text + waitingText(r)
+	return text + WaitingText(r)
 }
 
 // changedText says why an open run can't go on, and what is left of it: no line
 // that would be refused.
 func changedText(r host.RunInfo) string {
-	text := "\n" + sentence(visible(oneLine(r.Changed))) + " The run can't go on as it is."
+	text := "\n" + Sentence(Visible(OneLine(r.Changed))) + " The run can't go on as it is."
 	var lines []string
 	for _, w := range r.Waits {
 		switch {
 		case w.Kind != host.WaitGate:
 		case w.State == host.WaitApproved:
-			text += " The approval of the gate " + code(w.Name) + " is void."
+			text += " The approval of the gate " + Code(w.Name) + " is void."
 		case w.State == host.WaitOpen:
-			text += " An approval of the gate " + code(w.Name) + " would be void."
+			text += " An approval of the gate " + Code(w.Name) + " would be void."
 			lines = append(lines, w.Reject)
 		case w.State == host.WaitRejected:
-			text += " " + sentence(decisionText(w))
-			return text + " To let the run fail, type\n\n" + fenced(w.Continue) + "\n"
+			text += " " + Sentence(DecisionText(w))
+			return text + " To let the run fail, type\n\n" + Fenced(w.Continue) + "\n"
 		}
 	}
 	lines = append(lines, command.Quote([]string{"run", "cancel", "--run", r.ID}), resumeLine(r, "--restart"))
-	return text + " To end it, or to begin anew, type one of\n\n" + fenced(strings.Join(lines, "\n")) + "\n"
+	return text + " To end it, or to begin anew, type one of\n\n" + Fenced(strings.Join(lines, "\n")) + "\n"
 }
 
 func commitText(r host.RunInfo) string {
@@ -284,9 +282,9 @@ func spanOf(r host.RunInfo) string {
 		return ""
 	}
 	if r.Ended.IsZero() {
-		return moment(r.Began)
+		return Moment(r.Began)
 	}
-	return moment(r.Began) + ", ended " + moment(r.Ended)
+	return Moment(r.Began) + ", ended " + Moment(r.Ended)
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,4 +1,4 @@
-package agent
+package view
 
 import (
 	"encoding/json"
@@ -11,33 +11,33 @@ import (
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
-// opStep is one step of a run as the client sees it.
-type opStep struct {
-	toolCall
+// runStep is one step of a run as the client sees it.
+type runStep struct {
+	Call
 	info host.StepInfo
 }
 
 // newStep announces a step.
-func (v *opView) newStep(info host.StepInfo) *opStep {
-	s := &opStep{info: info, toolCall: toolCall{
-		turn: v.turn, id: "step_" + info.ID, title: stepTitle(v.run.mark, info), line: v.run.inv.Line, cwd: v.run.inv.Dir,
-		silent: info.Kind != "activity" && info.Kind != "exec",
+func (v *Run) newStep(info host.StepInfo) *runStep {
+	s := &runStep{info: info, Call: Call{
+		Stage: v.stage, ID: "step_" + info.ID, Title: StepTitle(v.Mark, info), Line: v.Line, Cwd: v.Cwd,
+		Silent: info.Kind != "activity" && info.Kind != "exec",
 	}}
-	s.announce(acp.ToolPending, stepInput(info), "")
+	s.Announce(acp.ToolPending, stepInput(info), "")
 	return s
 }
 
-func stepTitle(mark string, info host.StepInfo) string {
+func StepTitle(mark string, info host.StepInfo) string {
 	if info.Compensation {
 		mark += "Undo: "
 	}
-	return brief.Runes(mark+visible(info.Title), titleRunes)
+	return brief.Runes(mark+Visible(info.Title), TitleRunes)
 }
 
 // stepInput is what the step is given, as far as it fits.
 func stepInput(info host.StepInfo) any {
-	if jsonLen(string(info.Args)) > fieldBytes {
-		return map[string]string{"phase": cutBytes(info.Phase, fieldBytes), "args": cutBytes(string(info.Args), fieldBytes)}
+	if JSONLen(string(info.Args)) > FieldBytes {
+		return map[string]string{"phase": Cut(info.Phase, FieldBytes), "args": Cut(string(info.Args), FieldBytes)}
 	}
 	if len(info.Args) == 0 {
 		return map[string]string{}
@@ -46,7 +46,7 @@ func stepInput(info host.StepInfo) any {
 }
 
 // started tells that a step begins, or begins again.
-func (v *opView) started(e *host.StepStarted) {
+func (v *Run) started(e *host.StepStarted) {
 	if isWait(e.Step.Kind) {
 		return
 	}
@@ -61,29 +61,20 @@ func (v *opView) started(e *host.StepStarted) {
 	}
 	v.running++
 	v.begin(s)
-	if !s.silent {
+	if !s.Silent {
 		v.openOutput(s)
 	}
 }
 
 // begin tells that a step is under way, and names it where what it prints is
 // shown as text.
-func (v *opView) begin(s *opStep) {
-	t := v.turn
+func (v *Run) begin(s *runStep) {
 	v.pause()
 	if !s.info.Parallel {
 		v.endText()
 	}
-	t.mu.Lock()
-	s.started = true
-	t.mu.Unlock()
-	header := stepHeader(v.run.mark, s.info)
-	t.keep(Event{Kind: EventStart, CallID: s.id, Text: header, Terminal: t.terminal})
-	if !t.terminal {
-		t.said = true
-		t.session.notify(t.tail, acp.AgentMessageChunk{Content: acp.Text(header)})
-	}
-	s.goesOn(acp.ToolInProgress)
+	s.Begun()
+	s.Start(stepHeader(v.Mark, s.info))
 }
 
 // stepHeader is the line that names a step.
@@ -92,35 +83,29 @@ func stepHeader(mark string, info host.StepInfo) string {
 	if info.Compensation {
 		undo = "Undo: "
 	}
-	phase := brief.Runes(oneLine(visible(info.Phase)), titleRunes)
-	return fmt.Sprintf("\n%s%s%s › %s\n", mark, undo, phase, code(brief.Runes(oneLine(info.Title), titleRunes)))
+	phase := brief.Runes(OneLine(Visible(info.Phase)), TitleRunes)
+	return fmt.Sprintf("\n%s%s%s › %s\n", mark, undo, phase, Code(brief.Runes(OneLine(info.Title), TitleRunes)))
 }
 
 // openOutput prepares the way of what a step prints: into its own terminal, or as
 // text, in which the steps of a parallel phase take turns by whole lines.
-func (v *opView) openOutput(s *opStep) {
+func (v *Run) openOutput(s *runStep) {
 	switch {
 	case s.terminal():
-		s.newShaper(v.turn.context(), v.logPath)
+		s.OpenOutput(v.Context, v.logPath)
 	case v.text != nil:
-		s.shareShaper(v.text.shaper)
+		s.shareOutput(v.text.shaper)
 	default:
-		s.newShaper(v.turn.context(), v.logPath)
-		v.text = &s.toolCall
+		s.OpenOutput(v.Context, v.logPath)
+		v.text = &s.Call
 	}
 }
 
 // logPath is the file that holds all of what the steps of the run print.
-func (v *opView) logPath() string {
-	info, err := v.run.rt.RunInfo(v.turn.context(), host.RunRef{ID: v.runID})
-	if err != nil {
-		return ""
-	}
-	return wholeLog(info)
-}
+func (v *Run) logPath() string { return v.LogPath(v.runID) }
 
-// wholeLog is the log of a run, "" where that lacks something.
-func wholeLog(info host.RunInfo) string {
+// WholeLog is the log of a run, "" where that lacks something.
+func WholeLog(info host.RunInfo) string {
 	if info.LogLacks != "" {
 		return ""
 	}
@@ -128,29 +113,29 @@ func wholeLog(info host.RunInfo) string {
 }
 
 // retry tells of an attempt that failed.
-func (v *opView) retry(e *host.StepRetry) {
+func (v *Run) retry(e *host.StepRetry) {
 	s := v.steps[e.StepID]
 	if s == nil {
 		return
 	}
-	text := fmt.Sprintf("Attempt %d of %d of %s failed: %s The next one follows", e.Attempt, e.Of, code(brief.Runes(oneLine(s.info.Title), titleRunes)), sentenceEnd(cutBytes(oneLine(e.Err), fieldBytes)))
+	text := fmt.Sprintf("Attempt %d of %d of %s failed: %s The next one follows", e.Attempt, e.Of, Code(brief.Runes(OneLine(s.info.Title), TitleRunes)), SentenceEnd(Cut(OneLine(e.Err), FieldBytes)))
 	if e.Wait > 0 {
-		text += " in " + span(e.Wait)
+		text += " in " + Span(e.Wait)
 	}
 	v.say(text + ".")
 }
 
 // ended tells how a step ended.
-func (v *opView) ended(e *host.StepResult) {
+func (v *Run) ended(e *host.StepResult) {
 	s := v.steps[e.Step.ID]
 	if s == nil {
 		if isWait(e.Step.Kind) && e.State == host.StepWaiting && e.Wait != nil {
-			v.run.waits[e.Wait.RequestID] = e.Step
+			v.Waits[e.Wait.RequestID] = e.Step
 		}
 		if !isWait(e.Step.Kind) || e.State == host.StepWaiting || e.State == host.StepPending || e.State == host.StepSkipped {
 			return // not announced, because it is not this turn's
 		}
-		if e.Wait != nil && v.run.decided[e.Wait.RequestID] {
+		if e.Wait != nil && v.Decided[e.Wait.RequestID] {
 			return // its call ended when it was asked for
 		}
 		v.pause()
@@ -160,32 +145,32 @@ func (v *opView) ended(e *host.StepResult) {
 	v.endStep(s, e)
 }
 
-func (v *opView) endStep(s *opStep, e *host.StepResult) {
+func (v *Run) endStep(s *runStep, e *host.StepResult) {
 	shown := v.endStepOutput(s)
-	u := acp.ToolCallUpdate{ToolCallID: s.id, Status: acp.ToolFailed, RawOutput: stepOutput(e)}
+	r := ResultEvent{Status: acp.ToolFailed, RawOutput: RawJSON(stepOutput(e)), ExitCode: e.ExitCode}
+	if !s.Silent {
+		r.ExitCode = exitOf(e)
+	}
 	switch {
 	case e.State == host.StepCompleted, e.State == host.StepWaiting: // a sleep: there is nothing more to do
-		u.Status = acp.ToolCompleted
+		r.Status = acp.ToolCompleted
 	}
-	code := exitOf(e)
-	if s.terminal() {
-		u.Meta = terminalExit(s.id, exitCode(code), "")
-	} else if text := stepText(e); text != "" {
-		u.Content = []acp.ToolCallContent{acp.ToolText(text)}
+	if !s.terminal() {
+		r.Content = stepText(e)
 	}
-	s.end(u, code, "")
+	s.End(r)
 	if e.State == host.StepFailed {
-		v.turn.close(failureText(v.run.mark, e, !shown))
+		v.add(failureText(v.Mark, e, !shown))
 	}
 	for _, w := range e.Warnings {
-		v.turn.close("\n" + sentence(cutBytes(w, fieldBytes)) + "\n")
+		v.add("\n" + Sentence(Cut(w, FieldBytes)) + "\n")
 	}
-	v.turn.flush()
+	v.stage.Flush()
 }
 
 // endStepOutput shows the rest of what a step printed, and says whether its end
 // stands in the text right before what follows.
-func (v *opView) endStepOutput(s *opStep) (shown bool) {
+func (v *Run) endStepOutput(s *runStep) (shown bool) {
 	if s.started {
 		v.running--
 	}
@@ -194,7 +179,7 @@ func (v *opView) endStepOutput(s *opStep) (shown bool) {
 		v.pause()
 		return false
 	case s.terminal():
-		s.endOutput()
+		s.EndOutput()
 		return false
 	case s.info.Parallel && v.running > 0:
 		v.pause()
@@ -230,14 +215,14 @@ type stepOutcome struct {
 }
 
 func stepOutput(e *host.StepResult) stepRawOutput {
-	out := stepRawOutput{Attempts: e.Attempts, DurationMS: e.Duration.Milliseconds(), ExitCode: e.ExitCode, Error: cutBytes(e.Err, fieldBytes)}
+	out := stepRawOutput{Attempts: e.Attempts, DurationMS: e.Duration.Milliseconds(), ExitCode: e.ExitCode, Error: Cut(e.Err, FieldBytes)}
 	if e.State != host.StepCompleted {
 		out.State = e.State
 	}
 	if e.Outcome != nil {
-		out.Outcome = &stepOutcome{cutBytes(e.Outcome.Name, fieldBytes), e.Outcome.Value}
-		if jsonLen(string(e.Outcome.Value)) > fieldBytes || !json.Valid(e.Outcome.Value) {
-			out.Outcome.Value = rawJSON(cutBytes(string(e.Outcome.Value), fieldBytes))
+		out.Outcome = &stepOutcome{Cut(e.Outcome.Name, FieldBytes), e.Outcome.Value}
+		if JSONLen(string(e.Outcome.Value)) > FieldBytes || !json.Valid(e.Outcome.Value) {
+			out.Outcome.Value = RawJSON(Cut(string(e.Outcome.Value), FieldBytes))
 		}
 	}
 	return out
@@ -248,44 +233,44 @@ func stepText(e *host.StepResult) string {
 	var parts []string
 	switch {
 	case e.State == host.StepWaiting && e.Wait != nil:
-		parts = append(parts, sentence(waitsFor(*e.Wait)))
+		parts = append(parts, Sentence(waitsFor(*e.Wait)))
 	case e.State == host.StepSkipped, e.State == host.StepPending:
 		parts = append(parts, "It was not run.")
 	case e.Err != "":
-		parts = append(parts, sentenceEnd(cutBytes(e.Err, fieldBytes))) // it may begin with a program's name
+		parts = append(parts, SentenceEnd(Cut(e.Err, FieldBytes))) // it may begin with a program's name
 	}
 	if e.Outcome != nil {
-		parts = append(parts, code(cutBytes(e.Outcome.Name+" = "+string(e.Outcome.Value), fieldBytes)))
+		parts = append(parts, Code(Cut(e.Outcome.Name+" = "+string(e.Outcome.Value), FieldBytes)))
 	}
 	if len(e.Tail) > 0 {
-		parts = append(parts, fenced(tailText(e.Tail)))
+		parts = append(parts, Fenced(tailText(e.Tail)))
 	}
 	return strings.Join(parts, "\n\n")
 }
 
 // tailText is the end of what a step printed, as plain text.
 func tailText(lines []string) string {
-	return shape.LastLines([]byte(strings.Join(lines, "\n")+"\n"), tailLines)
+	return shape.LastLines([]byte(strings.Join(lines, "\n")+"\n"), TailLines)
 }
 
 // failureText says in the thread's text that a step failed, with the end of what
 // it printed where that does not stand there.
 func failureText(mark string, e *host.StepResult, withTail bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s%s failed", mark, code(brief.Runes(oneLine(e.Step.Title), titleRunes)))
+	fmt.Fprintf(&b, "\n%s%s failed", mark, Code(brief.Runes(OneLine(e.Step.Title), TitleRunes)))
 	if e.ExitCode != nil {
 		fmt.Fprintf(&b, " with exit code %d", *e.ExitCode)
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " in %d attempts", e.Attempts)
 	}
-	fmt.Fprintf(&b, " after %s", span(e.Duration))
+	fmt.Fprintf(&b, " after %s", Span(e.Duration))
 	if e.Err != "" {
-		b.WriteString(": " + cutBytes(oneLine(e.Err), fieldBytes))
+		b.WriteString(": " + Cut(OneLine(e.Err), FieldBytes))
 	}
-	text := sentenceEnd(b.String()) + "\n\n"
+	text := SentenceEnd(b.String()) + "\n\n"
 	if withTail && len(e.Tail) > 0 {
-		text += fenced(tailText(e.Tail)) + "\n\n"
+		text += Fenced(tailText(e.Tail)) + "\n\n"
 	}
 	return text
 }

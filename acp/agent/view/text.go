@@ -1,6 +1,7 @@
-package agent
+package view
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,20 +9,25 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
+
+// TailLines of a program's output go into the final content of its tool call.
+const TailLines = 20
 
 const (
-	titleRunes = 200      // of a tool call and a session
-	fieldBytes = 4 << 10  // JSON-encoded bytes of a string in rawInput and in a final content
-	pieceBytes = 20 << 10 // JSON-encoded bytes of a chunk of our own text
+	TitleRunes = 200      // of a tool call and a session
+	FieldBytes = 4 << 10  // JSON-encoded bytes of a string in rawInput and in a final content
+	PieceBytes = 20 << 10 // JSON-encoded bytes of a chunk of our own text
 )
 
-// code is s as inline code, whatever backticks it holds (CommonMark, 6.1). A
+// Code is s as inline code, whatever backticks it holds (CommonMark, 6.1). A
 // newline is a space there anyway, and could begin a line that opens a block.
-func code(s string) string {
-	s = visible(strings.ReplaceAll(s, "\n", " "))
+func Code(s string) string {
+	s = Visible(strings.ReplaceAll(s, "\n", " "))
 	longest, run := 0, 0
 	for _, r := range s {
 		if r == '`' {
@@ -38,9 +44,9 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// visible shows characters that have no shape of their own, and can make a line
+// Visible shows characters that have no shape of their own, and can make a line
 // read as another: those of bidirectional text and of zero width.
-func visible(s string) string {
+func Visible(s string) string {
 	if !strings.ContainsFunc(s, isShapeless) {
 		return s
 	}
@@ -57,8 +63,8 @@ func visible(s string) string {
 
 func isShapeless(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
-// fenced is s as a code block that nothing in s can end.
-func fenced(s string) string {
+// Fenced is s as a code block that nothing in s can end.
+func Fenced(s string) string {
 	fence := "```"
 	for strings.Contains(s, fence) {
 		fence += "`"
@@ -66,9 +72,9 @@ func fenced(s string) string {
 	return fence + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
 }
 
-// cutBytes shortens s, at a rune, to n bytes of JSON.
-func cutBytes(s string, n int) string {
-	if len(s)*6 <= n || jsonLen(s) <= n {
+// Cut shortens s, at a rune, to n bytes of JSON.
+func Cut(s string, n int) string {
+	if len(s)*6 <= n || JSONLen(s) <= n {
 		return s
 	}
 	n -= len("…")
@@ -80,8 +86,8 @@ func cutBytes(s string, n int) string {
 	return s
 }
 
-// jsonLen is how many bytes s takes inside a JSON string.
-func jsonLen(s string) int {
+// JSONLen is how many bytes s takes inside a JSON string.
+func JSONLen(s string) int {
 	n := 0
 	for _, r := range s {
 		n += jsonRune(r)
@@ -100,16 +106,16 @@ func jsonRune(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// pieces cuts text by its encoded size, at runes.
-func pieces(text string) []string {
-	if text != "" && len(text)*6 <= pieceBytes { // no rune takes more than six times its bytes
+// Pieces cuts text by its encoded size, at runes.
+func Pieces(text string) []string {
+	if text != "" && len(text)*6 <= PieceBytes { // no rune takes more than six times its bytes
 		return []string{text}
 	}
 	var out []string
 	start, size := 0, 0
 	for i, r := range text {
 		n := jsonRune(r)
-		if size += n; size > pieceBytes {
+		if size += n; size > PieceBytes {
 			out = append(out, text[start:i])
 			start, size = i, n
 		}
@@ -120,16 +126,16 @@ func pieces(text string) []string {
 	return out
 }
 
-// refusalText is a refusal for a person. What relies on alignment is shown as
+// Refusal is a refusal for a person. What relies on alignment is shown as
 // it is.
-func refusalText(err error) string {
+func Refusal(err error) string {
 	if r, ok := errors.AsType[*command.Refusal](err); ok {
 		reason, rest, _ := strings.Cut(r.Error(), "\n")
 		last := strings.LastIndexByte(rest, '\n') + 1 // the line that says where to go from here
 		if last == 0 {
 			return strings.TrimRight(reason+" "+rest, " ")
 		}
-		return reason + "\n\n" + fenced(rest[:last]) + "\n\n" + rest[last:]
+		return reason + "\n\n" + Fenced(rest[:last]) + "\n\n" + rest[last:]
 	}
 	if syntax, ok := errors.AsType[*command.SyntaxError](err); ok {
 		return "This is not a command line: " + syntax.Error()
@@ -137,16 +143,16 @@ func refusalText(err error) string {
 	if refusal, ok := errors.AsType[*host.OpRefusal](err); ok {
 		return opRefusalText(refusal)
 	}
-	return sentence(err.Error())
+	return Sentence(err.Error())
 }
 
-// oneLine is s without line feeds and other controls.
-func oneLine(s string) string {
+// OneLine is s without line feeds and other controls.
+func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-// sentence begins with a capital letter and ends with a full stop.
-func sentence(s string) string {
+// Sentence begins with a capital letter and ends with a full stop.
+func Sentence(s string) string {
 	if s == "" {
 		return s
 	}
@@ -158,8 +164,8 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// span is a duration as a person says it: three digits and a unit.
-func span(d time.Duration) string {
+// Span is a duration as a person says it: three digits and a unit.
+func Span(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
@@ -171,4 +177,28 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%d h %d m", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Title is the command line, led by the name of an environment that is
+// protected.
+func Title(inv *command.Invocation) string {
+	return brief.Runes(ProtectedMark(inv)+Visible(inv.Line), TitleRunes)
+}
+
+// ProtectedMark is what a line about a command begins with where its environment
+// is protected.
+func ProtectedMark(inv *command.Invocation) string {
+	if !inv.Protected {
+		return ""
+	}
+	return "[" + inv.Environment + "] "
+}
+
+// RawJSON is v as it is kept and sent; nil where it can't be encoded.
+func RawJSON(v any) json.RawMessage {
+	raw, err := acp.AppendValue(nil, v)
+	if err != nil || v == nil {
+		return nil
+	}
+	return raw
 }

@@ -1,51 +1,52 @@
-package agent
+package view
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
+	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
-// closing is the one line that says what ended, how, and how long it took,
-// because half of the clients show nothing else of a tool call.
-func (x *execution) closing(e end, res host.Result, stats shape.Stats) string {
+// Closing is the one line that says what ended, how, and how long it took, because
+// half of the clients show nothing else of a tool call. state is that of the turn,
+// and said whether text stands before it. A failure that nothing was shown of has
+// the end of what the program printed.
+func Closing(inv *command.Invocation, state string, res host.Result, output *shape.Shaper, said bool) string {
 	var b strings.Builder
-	if x.turn.said {
+	if said {
 		b.WriteString("\n")
 	}
-	if e.state == stateFailed && x.quiet() {
-		if tail := x.shaper.Tail(tailLines); tail != "" {
-			b.WriteString(fenced(tail) + "\n\n")
+	if state == StateFailed && output.Quiet() {
+		if tail := output.Tail(TailLines); tail != "" {
+			b.WriteString(Fenced(tail) + "\n\n")
 		}
 	}
-	fmt.Fprintf(&b, "%s%s %s.", protectedMark(x.inv), code(cutBytes(x.inv.Line, fieldBytes)), x.verdict(e, res))
-	for _, note := range notes(res, stats) {
+	fmt.Fprintf(&b, "%s%s %s.", ProtectedMark(inv), Code(Cut(inv.Line, FieldBytes)), verdict(inv, state, res))
+	for _, note := range notes(res, output.Stats()) {
 		b.WriteString(" " + note)
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-func (x *execution) quiet() bool { return x.shaper.Quiet() }
-
-func (x *execution) verdict(e end, res host.Result) string {
-	after := span(res.Duration)
+func verdict(inv *command.Invocation, state string, res host.Result) string {
+	after := Span(res.Duration)
 	switch {
-	case e.state == stateCompleted && res.ExitCode == 0:
+	case state == StateCompleted && res.ExitCode == 0:
 		return "completed in " + after
-	case e.state == stateCompleted:
+	case state == StateCompleted:
 		return fmt.Sprintf("completed with exit code %d in %s", res.ExitCode, after)
-	case e.state == stateCancelled && res.Stopped == host.StopNone:
+	case state == StateCancelled && res.Stopped == host.StopNone:
 		return fmt.Sprintf("was cancelled, but had ended by itself with exit code %d after %s", res.ExitCode, after)
-	case e.state == stateCancelled:
+	case state == StateCancelled:
 		return "was cancelled after " + after
-	case e.state == stateInterrupted:
+	case state == StateInterrupted:
 		return "was interrupted after " + after + ", because the client left"
 	case res.Stopped == host.StopTimeout:
-		return fmt.Sprintf("failed: it ran longer than its time limit of %s and was ended", brief.Duration(x.inv.Timeout))
+		return fmt.Sprintf("failed: it ran longer than its time limit of %s and was ended", brief.Duration(inv.Timeout))
 	case res.Err != nil:
 		return fmt.Sprintf("failed after %s: %v", after, res.Err)
 	case res.Signal != "":
@@ -72,14 +73,14 @@ func notes(res host.Result, stats shape.Stats) []string {
 	if res.Handed {
 		out = append(out, "It is given the rest of its grace to end.")
 	}
-	if lacks := logLacks(stats, res); lacks != "" && stats.Truncated {
-		out = append(out, sentence(lacks))
+	if lacks := LogLacks(stats, res); lacks != "" && stats.Truncated {
+		out = append(out, Sentence(lacks))
 	}
 	return out
 }
 
-// sentenceEnd is s, ended by a full stop.
-func sentenceEnd(s string) string {
+// SentenceEnd is s, ended by a full stop.
+func SentenceEnd(s string) string {
 	if isSentence(s) {
 		return s
 	}
@@ -94,4 +95,12 @@ func isSentence(s string) bool {
 		}
 	}
 	return false
+}
+
+// LogLacks says why the log is short, where there was output to keep.
+func LogLacks(stats shape.Stats, res host.Result) string {
+	if stats.Bytes == 0 {
+		return ""
+	}
+	return res.LogLacks
 }

@@ -1,6 +1,8 @@
-package agent
+package view
 
-import "strings"
+import (
+	"strings"
+)
 
 // textFence reads text output for the code block that is open at its end
 // (CommonMark 0.31, 4.5).
@@ -11,7 +13,7 @@ type textFence struct {
 
 func (f *textFence) read(text string) {
 	for part := range strings.Lines(text) {
-		if f.line += cutBytes(part, fieldBytes); !strings.HasSuffix(part, "\n") {
+		if f.line += Cut(part, FieldBytes); !strings.HasSuffix(part, "\n") {
 			return
 		}
 		line := strings.TrimRight(f.line, " \t\n")

@@ -1,0 +1,209 @@
+package view
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
+)
+
+// Recorder takes what happens in a turn: each event once, to be kept, and shown by
+// a View.
+type Recorder interface {
+	// Add takes an event; the next Flush keeps and sends it.
+	Add(Event)
+	// Show takes an update that is no event: nothing happened, so nothing is kept.
+	Show(acp.SessionUpdate)
+	// Flush keeps and sends what was taken, and does not wait for the client.
+	Flush()
+	// Stream keeps and sends a piece of output, waiting for the client to read, but
+	// not beyond the end of ctx.
+	Stream(context.Context, Event) error
+	// Said is View.Said.
+	Said() bool
+}
+
+// Stage is where the tool calls of a turn are shown.
+type Stage struct {
+	Recorder
+	Client Client
+	// Output is how the session wants output; Mode, LogPath and Emit are the call's.
+	Output shape.Config
+
+	mu   sync.Mutex
+	open []*Call
+}
+
+// Open are the calls that were announced and have no end yet.
+func (s *Stage) Open() []*Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.open)
+}
+
+// take takes a call off those that have no end yet, and says whether it was one.
+func (s *Stage) take(c *Call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.open, c)
+	if i >= 0 {
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	return i >= 0
+}
+
+// Call is one tool call, and the way of its output.
+type Call struct {
+	Stage *Stage
+	ID    string
+	Title string
+	Line  string // the command line that it is of
+	Cwd   string
+	// Silent: it prints nothing, so it has no terminal.
+	Silent bool
+
+	announced bool
+
+	// Of the stage's mutex, because the agent may leave before the call ends.
+	shaper  *shape.Shaper
+	started bool // what it stands for was begun
+}
+
+// Announced says whether the client was told of the call.
+func (c *Call) Announced() bool { return c.announced }
+
+// Begun notes that what the call stands for was begun.
+func (c *Call) Begun() {
+	c.Stage.mu.Lock()
+	defer c.Stage.mu.Unlock()
+	c.started = true
+}
+
+// terminal says whether the client shows the output in a terminal.
+func (c *Call) terminal() bool { return c.Stage.Client.Terminal && !c.Silent }
+
+func (c *Call) outputEvent(text string) Event {
+	return Event{Kind: EventOutput, CallID: c.ID, Text: text, Terminal: c.terminal()}
+}
+
+// Announce tells of the call. about is what is asked about it, "" for nothing.
+func (c *Call) Announce(status acp.ToolStatus, input any, about string) {
+	c.announced = true
+	c.Stage.mu.Lock()
+	c.Stage.open = append(c.Stage.open, c)
+	c.Stage.mu.Unlock()
+	if about != "" {
+		status = acp.ToolInProgress // as it is in threads of old; it is shown as pending
+	}
+	c.Stage.Add(Event{
+		Kind: EventCall, CallID: c.ID, Terminal: c.terminal(),
+		Call: &CallEvent{Title: c.Title, Status: status, RawInput: RawJSON(input), Cwd: c.Cwd, Content: about, Line: c.Line},
+	})
+	c.Stage.Flush()
+}
+
+// Start tells that an announced call began. header names it where what it prints
+// is shown as text.
+func (c *Call) Start(header string) {
+	c.Stage.Add(Event{Kind: EventStart, CallID: c.ID, Text: header, Terminal: c.Stage.Client.Terminal})
+	c.Stage.Flush()
+}
+
+// AskAgain tells that an announced call waits for a person once more.
+func (c *Call) AskAgain() {
+	c.Stage.Show(acp.ToolCallUpdate{ToolCallID: c.ID, Status: acp.ToolPending})
+	c.Stage.Flush()
+}
+
+// OpenOutput prepares the way of the output to the client, and returns what takes
+// it. What is shown waits for the client to read, but not beyond the end of ctx.
+// logPath says where all of it is kept.
+func (c *Call) OpenOutput(ctx context.Context, logPath func() string) *shape.Shaper {
+	cfg := c.Stage.Output
+	cfg.LogPath = logPath
+	cfg.Emit = func(text string) error { return c.Stage.Stream(ctx, c.outputEvent(text)) }
+	if c.terminal() {
+		cfg.Mode = shape.Terminal
+	}
+	s := shape.New(cfg)
+	c.shareOutput(s)
+	return s
+}
+
+// shareOutput makes s the way of this call's output.
+func (c *Call) shareOutput(s *shape.Shaper) {
+	c.Stage.mu.Lock()
+	defer c.Stage.mu.Unlock()
+	c.shaper = s
+}
+
+// EndOutput shows what is left of the output.
+func (c *Call) EndOutput() shape.Stats {
+	// Nothing holds Finish up: where the turn was stopped, what waits for the
+	// client has given up, and what a reading client was shown can be completed.
+	for _, piece := range c.shaper.Finish() {
+		c.Stage.Add(c.outputEvent(piece))
+	}
+	return c.shaper.Stats()
+}
+
+// End tells how the call ended. exitCode is nil where there is none.
+func (c *Call) End(r ResultEvent) {
+	c.Stage.take(c)
+	c.Stage.Add(Event{Kind: EventResult, CallID: c.ID, Result: &r})
+}
+
+// Fail closes a call of which nothing ran, or nobody knows how it ended, where it
+// was announced.
+func (c *Call) Fail(why string) {
+	if c.Stage.take(c) {
+		r := c.failure(why)
+		c.Stage.Add(Event{Kind: EventResult, CallID: c.ID, Result: &r})
+	}
+}
+
+func (c *Call) failure(why string) ResultEvent {
+	c.Stage.mu.Lock()
+	defer c.Stage.mu.Unlock()
+	r := ResultEvent{Status: acp.ToolFailed, RawOutput: RawJSON(map[string]any{"started": c.started})}
+	if why != "" && !c.started {
+		r.Content = Cut(Sentence(why), FieldBytes)
+	}
+	return r
+}
+
+// Crash closes the call after a panic: nothing more of it is shown.
+func (c *Call) Crash() {
+	c.Stage.mu.Lock()
+	s := c.shaper
+	c.Stage.mu.Unlock()
+	if s != nil {
+		s.Abandon()
+		s.Wait()
+		for _, piece := range s.Finish() {
+			c.Stage.Add(c.outputEvent(piece))
+		}
+	}
+	c.Fail("this agent failed")
+}
+
+// GiveUp calls send with the end of an open call, when the agent leaves before it.
+// It waits for nothing.
+func (c *Call) GiveUp(send func(acp.SessionUpdate)) {
+	c.Stage.mu.Lock()
+	s := c.shaper
+	c.Stage.mu.Unlock()
+	if s != nil {
+		s.Abandon()
+		for _, piece := range s.Finish() {
+			if c.terminal() {
+				send(terminalOutput(c.ID, piece))
+			} else {
+				say(piece, send)
+			}
+		}
+	}
+	send(resultUpdate(c.ID, c.failure("it had not ended when the agent left"), c.terminal()))
+}

@@ -1,0 +1,223 @@
+// Package view is what a client sees of a thread. Events go in, as a turn makes
+// them or as a store kept them; the updates of the protocol come out, as they suit
+// one client. A thread that is opened again passes through the same code as the
+// turn that made it, so it reads the same.
+//
+// Begin at View.Show for events, at Run for the runs of Ops, which it turns into
+// events, and at clients.go for what is known of each client. There is no
+// connection here, and no store.
+package view
+
+import (
+	"sync"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
+)
+
+// View shows events to one client. Its methods may be called from any goroutine.
+type View struct {
+	client Client
+
+	mu      sync.Mutex
+	calls   map[string]*shownCall
+	said    bool          // message text was shown
+	printed string        // the call whose output came last
+	text    *shape.Shaper // makes text of terminal output that was kept
+	fence   textFence     // of text output that was kept
+}
+
+// shownCall is a tool call that has no end yet.
+type shownCall struct {
+	Event
+	pending bool // it was asked for, and is not known to have been allowed
+}
+
+// New makes the View of a turn that happens now.
+func New(c Client) *View { return &View{client: c} }
+
+// Said says whether message text was shown: the next paragraph then begins with
+// an empty line.
+func (v *View) Said() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.said
+}
+
+// Show calls send with the updates that show an event. Prompts and ends are not
+// shown: the client has the one and is told the other. send must not block.
+func (v *View) Show(e Event, send func(acp.SessionUpdate)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.show(e, func(u acp.SessionUpdate) {
+		if _, text := u.(acp.AgentMessageChunk); text {
+			v.said = true
+		}
+		send(u)
+	})
+}
+
+func (v *View) show(e Event, send func(acp.SessionUpdate)) {
+	switch e.Kind {
+	case EventSay:
+		say(e.Text, send)
+	case EventCall:
+		v.call(e, send)
+	case EventStart:
+		v.start(e, send)
+	case EventPlan:
+		send(acp.Plan{Entries: e.Plan})
+	case EventOutput:
+		v.output(e, send)
+	case EventResult:
+		v.result(e, send)
+	}
+}
+
+func say(text string, send func(acp.SessionUpdate)) {
+	for _, piece := range Pieces(text) {
+		send(acp.AgentMessageChunk{Content: acp.Text(piece)})
+	}
+}
+
+// inTerminal says whether an event of a call is shown in a terminal.
+func (v *View) inTerminal(e Event) bool { return e.Terminal && v.client.Terminal }
+
+func (v *View) call(e Event, send func(acp.SessionUpdate)) {
+	if e.Call == nil {
+		return
+	}
+	if v.calls == nil {
+		v.calls = map[string]*shownCall{}
+	}
+	v.calls[e.CallID] = &shownCall{Event: e, pending: e.Call.Content != "" || e.Call.Status == acp.ToolPending}
+	c := acp.ToolCall{ToolCallID: e.CallID, Title: e.Call.Title, ToolKind: acp.ToolExecute, Status: e.Call.Status}
+	if e.Call.RawInput != nil {
+		c.RawInput = e.Call.RawInput
+	}
+	if v.inTerminal(e) { // where a client takes the terminal from: not from an update
+		c.Content, c.Meta = []acp.ToolCallContent{acp.ToolTerminal(e.CallID)}, terminalInfo(e.CallID, e.Call.Cwd)
+	}
+	if e.Call.Content != "" {
+		c.Status, c.Content = acp.ToolPending, []acp.ToolCallContent{acp.ToolText(e.Call.Content)}
+	}
+	send(c)
+}
+
+// start tells that a pending call began, and names it where what it prints is
+// shown as text.
+func (v *View) start(e Event, send func(acp.SessionUpdate)) {
+	if !v.inTerminal(e) {
+		say(e.Text, send)
+	}
+	v.started(v.calls[e.CallID], send)
+}
+
+// started tells that a call which was asked for was allowed.
+func (v *View) started(c *shownCall, send func(acp.SessionUpdate)) {
+	if c == nil || !c.pending {
+		return
+	}
+	c.pending = false
+	u := acp.ToolCallUpdate{ToolCallID: c.CallID, Status: acp.ToolInProgress}
+	if v.inTerminal(c.Event) {
+		u.Content = []acp.ToolCallContent{acp.ToolTerminal(c.CallID)}
+	}
+	send(u)
+}
+
+// output shows a piece of output: to a terminal as it was, else as text.
+func (v *View) output(e Event, send func(acp.SessionUpdate)) {
+	c := v.calls[e.CallID]
+	v.started(c, send)
+	v.printed = e.CallID
+	switch {
+	case !e.Terminal:
+		v.fence.read(e.Text)
+		send(acp.AgentMessageChunk{Content: acp.Text(e.Text)})
+	case v.client.Terminal && c != nil: // a gap may have taken it
+		send(terminalOutput(e.CallID, e.Text))
+	default:
+		v.keptTerminal(e.Text, send)
+	}
+}
+
+// keptTerminal shows as text what was kept for a terminal.
+func (v *View) keptTerminal(output string, send func(acp.SessionUpdate)) {
+	if v.text == nil {
+		v.text = shape.New(shape.Config{Full: true, Emit: func(text string) error {
+			say(text, send)
+			return nil
+		}})
+	}
+	v.text.Write([]byte(output))
+}
+
+// closeText ends the code block of an output, as it was not where the client or
+// the agent was gone before.
+func (v *View) closeText(send func(acp.SessionUpdate)) {
+	if text := v.fence.end(); text != "" {
+		say(text, send)
+	}
+	if v.text == nil {
+		return
+	}
+	for _, piece := range v.text.Finish() {
+		say(piece, send)
+	}
+	v.text = nil
+}
+
+func (v *View) result(e Event, send func(acp.SessionUpdate)) {
+	c := v.calls[e.CallID]
+	if c == nil || e.Result == nil {
+		return
+	}
+	delete(v.calls, e.CallID)
+	if e.Result.ExitCode != nil {
+		v.started(c, send)
+	}
+	send(resultUpdate(e.CallID, *e.Result, v.inTerminal(c.Event)))
+}
+
+// resultUpdate is the last update of a call.
+func resultUpdate(id string, r ResultEvent, terminal bool) acp.ToolCallUpdate {
+	u := acp.ToolCallUpdate{ToolCallID: id, Status: r.Status}
+	if r.RawOutput != nil {
+		u.RawOutput = r.RawOutput
+	}
+	if terminal {
+		var exit any
+		if r.ExitCode != nil && r.Signal == "" {
+			exit = *r.ExitCode
+		}
+		u.Meta = terminalExit(id, exit, r.Signal)
+	}
+	if r.Content != "" {
+		u.Content = []acp.ToolCallContent{acp.ToolText(r.Content)}
+	}
+	return u
+}
+
+// Updates of a terminal that the client shows; its id is the tool call's.
+
+func terminalOutput(id, data string) acp.ToolCallUpdate {
+	return acp.ToolCallUpdate{
+		ToolCallID: id, Status: acp.ToolInProgress,
+		Meta: acp.Meta{"terminal_output": map[string]any{"terminal_id": id, "data": data}},
+	}
+}
+
+func terminalInfo(id, cwd string) acp.Meta {
+	return acp.Meta{"terminal_info": map[string]any{"terminal_id": id, "cwd": cwd}}
+}
+
+// terminalExit tells a terminal how its program ended; code is nil where it has
+// no exit code.
+func terminalExit(id string, code any, signal string) acp.Meta {
+	exit := map[string]any{"terminal_id": id, "exit_code": code, "signal": nil}
+	if signal != "" {
+		exit["signal"] = signal
+	}
+	return acp.Meta{"terminal_exit": exit}
+}
