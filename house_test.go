@@ -26,13 +26,13 @@ const module = "github.com/chant-acp/chant-acp"
 var imports = map[string][]string{
 	"acp":          {},
 	"acp/acptest":  {"acp"},
-	"acp/agent":    {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host"},
+	"acp/agent":    {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"command":      {},
-	"host":         {"command"},
-	"host/local":   {"host", "host/local/httpask", "host/op", "host/pause", "host/process"},
+	"host":         {"command", "host/subject"},
+	"host/local":   {"host", "host/local/httpask", "host/op", "host/pause", "host/process", "host/subject"},
 	"host/op/eval": {"host/op", "host/op/eval/internal/wire"},
 
-	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host"},
+	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"acp/agent/view/shape": {},
 
 	"host/local/httpask":         {},
@@ -43,7 +43,8 @@ var imports = map[string][]string{
 	"host/op":      {},
 	"host/pause":   {},
 	"host/process": {},
-	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process"},
+	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process", "host/subject"},
+	"host/subject": {},
 
 	"runtime/config":         {},
 	"runtime/conversation":   {"runtime/thread"},

@@ -119,7 +119,7 @@ func (d *decoder) commands(n *yaml.Node, m *Manifest) {
 		}
 		s := &spec{
 			name: name, words: words, line: f.key.Line, column: f.key.Column,
-			effect: Write, timeout: DefaultTimeout, grace: DefaultGrace, success: []int{0},
+			effect: Write, timeout: DefaultTimeout, grace: DefaultGrace, success: []int{0}, entry: f.value,
 		}
 		d.command(f.value, s, m)
 		m.commands = append(m.commands, s)

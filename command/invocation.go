@@ -1,10 +1,10 @@
 package command
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
+	"encoding/json"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // An Effect says what running a command does to the world.
@@ -93,27 +93,44 @@ type Invocation struct {
 	// nothing.
 	Notice string
 
-	manifest string // digest of the manifest
-	root     string // the project root
-	paths    []pathValue
+	spec  *spec  // of a project's command; nil for others
+	root  string // the project root
+	paths []pathValue
 }
 
-// Digest identifies what would run: a SHA-256, in hex, over the resolved argv,
-// the directory, the variables and the manifest. Each part carries its length,
-// so that no two different invocations write the same bytes.
-func (i *Invocation) Digest() string {
-	var b []byte
-	list := func(items ...string) {
-		b = binary.AppendUvarint(b, uint64(len(items)))
-		for _, s := range items {
-			b = binary.AppendUvarint(b, uint64(len(s)))
-			b = append(b, s...)
-		}
+// Entry is what the manifest says of the command, as it was read: JSON with sorted
+// keys, "" for what is not of the manifest. The rest of the manifest, comments and
+// the way in which it is written do not change it.
+func (i *Invocation) Entry() string {
+	if i.spec == nil || i.spec.entry == nil {
+		return ""
 	}
-	list(i.Argv...)
-	list(i.Dir)
-	list(i.Env...)
-	list(i.manifest)
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	text, err := json.Marshal(plainValue(i.spec.entry))
+	if err != nil { // strings, lists and mappings of strings have JSON
+		return ""
+	}
+	return string(text)
+}
+
+// plainValue is a node of the manifest without how and where it is written. What
+// is no text is told from text of the same letters by its tag.
+func plainValue(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := make(map[string]any, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = plainValue(n.Content[i+1])
+		}
+		return m
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for _, c := range n.Content {
+			list = append(list, plainValue(c))
+		}
+		return list
+	}
+	if n.Tag != "!!str" {
+		return n.Tag + " " + n.Value
+	}
+	return n.Value
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/chant-acp/chant-acp/internal/strictyaml"
 	"github.com/chant-acp/chant-acp/internal/trust"
 )
@@ -204,6 +206,7 @@ type spec struct {
 	cwd     string            // slash-separated, inside the root; "" for the root
 	env     map[string]string // variables to set
 	success []int
+	entry   *yaml.Node // all that the manifest says of it
 }
 
 // A place is a line and a column of the file.

@@ -42,6 +42,7 @@ func (r *Registry) project(e *entry, inv *Invocation, o ParseOptions) *Refusal {
 	if reason := s.checkProgram(r.root); reason != "" {
 		return e.refuse(reason)
 	}
+	inv.spec = s
 	inv.Env = variableList(s.env, inv.Environment)
 	inv.Confirm, inv.Timeout, inv.Grace, inv.TTY, inv.Success = s.confirm, s.timeout, s.grace, s.tty, s.success
 	return nil

@@ -242,7 +242,6 @@ func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
 		Kind: e.kind, Name: e.name, Words: words, Args: words[len(e.words):],
 		Effect: e.effect, Confirm: ConfirmNone, Dir: r.root,
 		Timeout: DefaultTimeout, Grace: DefaultGrace, Success: []int{0},
-		manifest: r.manifest.Digest(),
 	}
 	var refusal *Refusal
 	switch e.kind {

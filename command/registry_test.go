@@ -373,30 +373,42 @@ func TestPathsFromFolder(t *testing.T) {
 	}
 }
 
-func TestDigest(t *testing.T) {
-	r := sample(t, "")
-	base := mustParse(t, r, "say a b")
-	if other := mustParse(t, r, "/say 'a' -- b"); other.Digest() != base.Digest() {
-		t.Error("two ways to write one command have two digests")
-	}
-	differ := []*Invocation{base, mustParse(t, r, "say 'a b'"), mustParse(t, r, "say ab"), mustParse(t, r, "say b a"), mustParse(t, r, "say ab c"), mustParse(t, r, "say a bc")}
-	for _, change := range []func(*Invocation){
-		func(i *Invocation) { i.Dir = "/elsewhere" },
-		func(i *Invocation) { i.Env = []string{"A=b"} },
-		func(i *Invocation) { i.Env = []string{"A=", "b"} },
-		func(i *Invocation) { i.manifest = "" },
-		func(i *Invocation) { i.Argv = append(slices.Clone(i.Argv), i.Dir); i.Dir = "" },
-	} {
-		other := *base
-		change(&other)
-		differ = append(differ, &other)
-	}
-	seen := make(map[string]int)
-	for n, inv := range differ {
-		if m, twice := seen[inv.Digest()]; twice {
-			t.Errorf("%+v and %+v have one digest", differ[m], inv)
+// The entry of a command is what the manifest says of it, however it is written and
+// whatever stands around it.
+func TestEntry(t *testing.T) {
+	of := func(manifest, line string) string {
+		t.Helper()
+		m, err := ParseManifest(ManifestName, []byte(manifest))
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[inv.Digest()] = n
+		return mustParse(t, NewRegistry(RegistryOptions{Root: t.TempDir(), Manifest: m}), line).Entry()
+	}
+	const one = "version: 1\ncommands:\n  say: {summary: s, exec: [echo, '1'], rest: any}\n"
+	base := of(one, "say a")
+	for name, same := range map[string]string{
+		"another line":      of(one, "say b"),
+		"written otherwise": of("# c\nversion: 1\ncommands:\n  say:\n    rest: any\n    exec: [\"echo\", \"1\"]\n    summary: s # now\n", "say a"),
+		"another command":   of(one+"  other: {summary: o, exec: [ls]}\n", "say a"),
+	} {
+		if same != base {
+			t.Errorf("%s: the entry is %s, want %s", name, same, base)
+		}
+	}
+	for name, other := range map[string]string{
+		"an argument":  "version: 1\ncommands:\n  say: {summary: s, exec: [echo, '2'], rest: any}\n",
+		"two for one":  "version: 1\ncommands:\n  say: {summary: s, exec: [echo, '1', ''], rest: any}\n",
+		"its limit":    "version: 1\ncommands:\n  say: {summary: s, exec: [echo, '1'], rest: any, timeout: 1m}\n",
+		"its success":  "version: 1\ncommands:\n  say: {summary: s, exec: [echo, '1'], rest: any, success: [0, 1]}\n",
+		"a variable":   "version: 1\ncommands:\n  say: {summary: s, exec: [echo, '1'], rest: any, env: {A: b}}\n",
+		"its terminal": "version: 1\ncommands:\n  say: {summary: s, exec: [echo, '1'], rest: any, tty: true}\n",
+	} {
+		if of(other, "say a") == base {
+			t.Errorf("%s is not in the entry %s", name, base)
+		}
+	}
+	if help := mustParse(t, sample(t, ""), "help"); help.Entry() != "" {
+		t.Errorf("a built-in has the entry %q", help.Entry())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host/subject"
 )
 
 // Host is one project: its allow-list, and the programs that it allows.
@@ -20,6 +21,9 @@ type Host interface {
 	// Start starts the program of an invocation. ctx bounds the start only. An
 	// error means that nothing runs; it says why and what to do.
 	Start(ctx context.Context, inv *command.Invocation, o StartOptions) (Run, error)
+	// Subject is what Start would run now, by its bytes; nothing is started. A
+	// question is about it, and its answer holds for nothing else.
+	Subject(inv *command.Invocation) (subject.Subject, error)
 	// Ops is what runs the project's Ops. It is made when it is first asked for.
 	Ops() (Runtime, error)
 	// OpSet reads all Ops of the project as they are now.

@@ -50,6 +50,39 @@ func TestWhatIsNotAllowedAnyMoreDoesNotStart(t *testing.T) {
 	}
 }
 
+// What a person said yes to is looked at again when the program is about to start.
+func TestWhatIsNotWhatItWasDoesNotStart(t *testing.T) {
+	h := newStub(t)
+	hold := make(chan struct{})
+	h.program("slow", func(r *stubRun) host.Result {
+		r.print("begun\n")
+		<-hold
+		return host.Result{}
+	})
+	w := dial(t, setup{host: h})
+	session := w.newSession()
+	key := w.code(session, "wipe")
+	first := w.begin(w.newSession(), "slow")
+	w.begun()
+	id := w.begin(session, "confirm "+key)
+	w.said(session, "Waiting for")
+	h.file("changed")
+	close(hold)
+	w.ended(first)
+	checkStart(t, w, h, id, "wipe", "something else now than when it was asked for: version changed")
+}
+
+// The same between a question of the client and its answer.
+func TestWhatChangedWhileAPersonWasAskedDoesNotStart(t *testing.T) {
+	h := newStub(t)
+	w := dial(t, setup{host: h, client: "zed"})
+	id := w.begin(w.newSession(), "ask")
+	question := w.asked()
+	h.file("changed")
+	w.send(answerLine(question, allowed))
+	checkStart(t, w, h, id, "ask", "something else now than when it was asked for: version changed")
+}
+
 func checkStart(t *testing.T, w *wire, h *stubHost, id int, line, says string) {
 	t.Helper()
 	o := w.ended(id)

@@ -11,6 +11,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
@@ -26,9 +27,39 @@ const (
 type pendingConfirm struct {
 	words  []string
 	env    string
-	digest string
+	asked  asked
 	until  time.Time
 	unkept bool // no other process can know of it
+}
+
+// asked is what a person was asked about, and when: the answer is for nothing
+// else.
+type asked struct {
+	subject subject.Subject
+	at      time.Time
+}
+
+// asks is the question whether inv may run.
+func (t *turn) asks(inv *command.Invocation) (asked, error) {
+	at := time.Now() // before, so that a change meanwhile comes after it
+	s, err := t.session.host.Subject(inv)
+	if err != nil {
+		return asked{}, fmt.Errorf("%s was not run, because what it would run can't be read: %w", view.Code(inv.Line), err)
+	}
+	return asked{s, at}, nil
+}
+
+// holds says why the answer to a question is void: what would run now is something
+// else.
+func (a asked) holds(t *turn, inv *command.Invocation) error {
+	now, err := t.asks(inv)
+	if err != nil {
+		return err
+	}
+	if what := subject.Compare(a.subject, now.subject, a.at, "the question"); what != "" {
+		return fmt.Errorf("%s would run something else now than when it was asked for: %s. Type it again to see what", view.Code(inv.Line), view.Visible(view.OneLine(what)))
+	}
+	return nil
 }
 
 // confirmation decides how this turn's command is confirmed.
@@ -66,18 +97,24 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("%s was not run: %s", view.Code(inv.Line), why))
 	}
-	key, p := t.session.keep(inv)
-	t.Add(Event{Kind: EventCode, Code: &CodeEvent{Code: key, Words: p.words, Environment: p.env, Digest: p.digest, Until: p.until.UTC()}})
+	q, err := t.asks(inv)
+	if err != nil {
+		return t.refuse(err)
+	}
+	key, p := t.session.keep(inv, q)
+	t.Add(Event{Kind: EventCode, Code: &CodeEvent{
+		Code: key, Words: p.words, Environment: p.env, Digest: q.subject.Digest(), Until: p.until.UTC(), Subject: &q.subject,
+	}})
 	t.recorder.say(fmt.Sprintf("%s%s has to be confirmed. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
-		view.ProtectedMark(inv), view.Code(view.Cut(inv.Line, view.FieldBytes)), describe(inv), brief.Duration(confirmFor), view.Fenced("confirm "+key)))
+		view.ProtectedMark(inv), view.Code(view.Cut(inv.Line, view.FieldBytes)), describe(inv, q), brief.Duration(confirmFor), view.Fenced("confirm "+key)))
 	return end{
 		reason: acp.StopEndTurn, state: view.StateWaiting, line: inv.Line, title: view.Title(inv),
-		meta: chantMeta{Confirm: key},
+		meta: chantMeta{Confirm: key, Digest: q.short()},
 	}
 }
 
-// keep stores a command under a new code.
-func (s *session) keep(inv *command.Invocation) (string, pendingConfirm) {
+// keep stores a command, as it was asked for, under a new code.
+func (s *session) keep(inv *command.Invocation, q asked) (string, pendingConfirm) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := ""
@@ -93,7 +130,7 @@ func (s *session) keep(inv *command.Invocation) (string, pendingConfirm) {
 	}
 	key := newCode()
 	s.guesses = 0
-	p := pendingConfirm{words: inv.Words, env: s.env, digest: inv.Digest(), until: time.Now().Add(confirmFor)}
+	p := pendingConfirm{words: inv.Words, env: s.env, asked: q, until: time.Now().Add(confirmFor)}
 	s.pending[key] = p
 	return key, p
 }
@@ -153,10 +190,12 @@ func (t *turn) confirm(allow host.AllowList, key string) end {
 	if err != nil {
 		return t.refuse(err)
 	}
-	if inv.Digest() != p.digest {
-		return t.refuse(fmt.Errorf("%s would run something else now than when it was asked for. Type it again to see what", view.Code(inv.Line)))
+	if err := p.asked.holds(t, inv); err != nil {
+		return t.refuse(err)
 	}
-	return newExecution(t, inv).queued()
+	x := newExecution(t, inv)
+	x.asked = &p.asked
+	return x.queued()
 }
 
 // Options of a permission request. One a kind: clients key them by kind.
@@ -179,6 +218,12 @@ func (x *execution) askPerson() (end, bool) {
 	for {
 		before := place.changed()
 		place.release(false)
+		q, err := t.asks(x.inv)
+		if err != nil {
+			x.Fail(err.Error())
+			return x.titled(t.refuse(err)), false
+		}
+		x.asked = &q
 		x.askedFor()
 		if e, ok := x.answer(); !ok {
 			return e, false
@@ -213,6 +258,7 @@ func (x *execution) answer() (end, bool) {
 			ToolCallID: x.ID, Title: x.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),
 			Content: []acp.ToolCallContent{acp.ToolText(x.describe())},
 		},
+		Meta: acp.Meta{"chant": map[string]any{"digest": x.asked.short(), "steps": x.asked.steps()}},
 		Options: []acp.PermissionOption{
 			{OptionID: optionAllow, Name: "Run it", Kind: acp.AllowOnce},
 			{OptionID: optionReject, Name: "Don't run it", Kind: acp.RejectOnce},
@@ -243,9 +289,15 @@ func (x *execution) answer() (end, bool) {
 	return x.titled(end{reason: acp.StopEndTurn, state: view.StateRefused}), false
 }
 
-func (x *execution) describe() string { return describe(x.inv) }
+func (x *execution) describe() string { return describe(x.inv, *x.asked) }
 
-// describe shows what would run and where, in full as far as it fits.
-func describe(inv *command.Invocation) string {
-	return view.Fenced(view.Cut(view.Visible(command.Quote(inv.Argv)), view.FieldBytes) + "\nin " + view.Visible(inv.Dir))
+// describe shows what would run and where, in full as far as it fits, and the
+// digest of it.
+func describe(inv *command.Invocation, q asked) string {
+	return view.Fenced(view.Cut(view.Visible(command.Quote(inv.Argv)), view.FieldBytes) + "\nin " + view.Visible(inv.Dir) + "\ndigest " + q.short())
 }
+
+func (a asked) short() string { return subject.Short(a.subject.Digest()) }
+
+// steps are the command lines that were asked about, bounded.
+func (a asked) steps() []string { return view.Lines(a.subject.Steps) }

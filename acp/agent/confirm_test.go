@@ -297,10 +297,25 @@ func TestConfirmCodes(t *testing.T) {
 				t.Errorf("ended %s", o)
 			}
 		},
-		"the manifest changed": func(t *testing.T, w *wire, s string) {
+		"the manifest changed around it": func(t *testing.T, w *wire, s string) {
 			key := w.code(s, "wipe")
 			w.host.write(stubManifest + "\n# a comment\n")
-			w.notConfirmed(s, key, "something else now")
+			if o, _ := w.prompt(s, "confirm "+key); o.String() != "end_turn/completed" {
+				t.Errorf("ended %s", o)
+			}
+		},
+		"its entry changed": func(t *testing.T, w *wire, s string) {
+			key := w.code(s, "wipe")
+			w.host.write(strings.Replace(stubManifest, "type a code first", "type nothing", 1))
+			w.notConfirmed(s, key, "something else now than when it was asked for: the entry of wipe changed, after the question")
+		},
+		"a file of it changed, and is what it was again": func(t *testing.T, w *wire, s string) {
+			w.host.file("one")
+			key := w.code(s, "wipe")
+			w.host.file("two")
+			w.notConfirmed(s, key, "something else now than when it was asked for: version changed")
+			w.host.file("one")
+			w.notConfirmed(s, key, unknown)
 		},
 		"the argv changed": func(t *testing.T, w *wire, s string) {
 			key := w.code(s, "wipe")

@@ -52,6 +52,7 @@ type execution struct {
 	view.Call
 	reading
 	turn     *turn
+	asked    *asked // what a person said yes to; nil where nobody was asked
 	program  host.Run
 	output   *shape.Shaper
 	stopShow context.CancelFunc
@@ -99,6 +100,12 @@ func (x *execution) run() end {
 	if err := x.stillAllowed(t); err != nil {
 		x.Fail(err.Error())
 		return x.titled(t.refuse(err))
+	}
+	if x.asked != nil {
+		if err := x.asked.holds(t, x.inv); err != nil {
+			x.Fail(err.Error())
+			return x.titled(t.refuse(err))
+		}
 	}
 	if x.inv.Notice != "" {
 		t.say(x.inv.Notice + "\n\n")

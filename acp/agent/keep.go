@@ -157,9 +157,11 @@ func (s *session) apply(e Event) {
 		if len(s.history) > 2*maxHistory {
 			s.sortHistory()
 		}
-	case e.Kind == EventCode && e.Code != nil:
+	case e.Kind == EventCode && e.Code != nil && e.Code.Subject != nil:
 		s.guesses = 0
-		s.pending[e.Code.Code] = pendingConfirm{words: e.Code.Words, env: e.Code.Environment, digest: e.Code.Digest, until: e.Code.Until}
+		s.pending[e.Code.Code] = pendingConfirm{
+			words: e.Code.Words, env: e.Code.Environment, asked: asked{*e.Code.Subject, e.Time}, until: e.Code.Until,
+		}
 	case e.Kind == EventUsed:
 		s.use(e.Text)
 	}

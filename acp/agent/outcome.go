@@ -14,6 +14,7 @@ type chantMeta struct {
 	Confirm  string // the code that is waited for; "" for none
 	RunID    string // of the run of an Op; "" for none
 	Gate     string // at which the run waits; "" for none
+	Digest   string // short, of what is asked about; "" where nothing is
 }
 
 // response is an acp.PromptResponse with our _meta.
@@ -37,5 +38,6 @@ func (m chantMeta) appendJSON(b []byte) []byte {
 	b = view.AppendText(b, "confirm", m.Confirm)
 	b = view.AppendText(b, "runId", m.RunID)
 	b = view.AppendText(b, "gate", m.Gate)
+	b = view.AppendText(b, "digest", m.Digest)
 	return append(b, '}')
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/subject"
 )
 
 // stubManifest allows one command for each way in which a program may behave;
@@ -111,6 +114,22 @@ func (h *stubHost) Ops() (host.Runtime, error) {
 }
 
 func (h *stubHost) OpSet(context.Context) (host.OpSet, error) { return stubSet{}, nil }
+
+// Subject is made of the words and of the file version in the root, which stands for
+// all files that a command is made of.
+func (h *stubHost) Subject(inv *command.Invocation) (subject.Subject, error) {
+	return subject.Of(subject.Work{
+		Root: h.root, Texts: []subject.Text{{Name: "the entry of " + inv.Name, Value: inv.Entry()}}, Evidence: []string{"version"},
+		Commands: []subject.Command{{Shown: command.Quote(inv.Argv), Argv: inv.Argv, Dir: inv.Dir, Look: func(string) (string, error) { return "/bin/sh", nil }}},
+	})
+}
+
+// file writes the file that stands for all files of a command.
+func (h *stubHost) file(text string) {
+	if err := os.WriteFile(filepath.Join(h.root, "version"), []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
 
 func newStub(t *testing.T) *stubHost {
 	h := &stubHost{t: t, root: t.TempDir()}

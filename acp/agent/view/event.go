@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/host/subject"
 )
 
 // EventKind says what an Event tells and which of its fields count.
@@ -167,8 +168,10 @@ type CodeEvent struct {
 	Code        string    `json:"code"`
 	Words       []string  `json:"words"`
 	Environment string    `json:"environment,omitempty"`
-	Digest      string    `json:"digest"`
+	Digest      string    `json:"digest"` // of Subject
 	Until       time.Time `json:"until"`
+	// Subject is what would run, as it was when the code was given out.
+	Subject *subject.Subject `json:"subject,omitempty"`
 }
 
 // CommandLine is the command line of a call: in what older versions kept, that of its

@@ -202,3 +202,16 @@ func RawJSON(v any) json.RawMessage {
 	}
 	return raw
 }
+
+// Lines are lines for _meta: as many as fit, each at its length.
+func Lines(lines []string) []string {
+	shown, room := []string{}, FieldBytes
+	for i, line := range lines {
+		line = Cut(line, FieldBytes/4)
+		if room -= JSONLen(line) + len(`"",`); room < 0 {
+			return append(shown, more(len(lines)-i))
+		}
+		shown = append(shown, line)
+	}
+	return shown
+}

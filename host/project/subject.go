@@ -1,0 +1,37 @@
+package project
+
+import (
+	"strings"
+
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/host/subject"
+)
+
+// Subject implements host.Host.
+func (p *Project) Subject(inv *command.Invocation) (subject.Subject, error) {
+	root, env := p.Dir(), p.environment(inv, false)
+	texts := []subject.Text{
+		{Name: "the line", Value: inv.Line},
+		{Name: "what the line runs", Value: command.Quote(inv.Argv)},
+		{Name: "the folder of the command", Value: inv.Dir},
+		{Name: "the environment", Value: inv.Environment},
+	}
+	if entry := inv.Entry(); entry != "" {
+		texts = append(texts, subject.Text{Name: "the entry of " + inv.Name + " in " + command.ManifestName, Value: entry})
+	}
+	if inv.Protected {
+		texts = append(texts, subject.Text{Name: "the protection of " + inv.Environment})
+	}
+	for _, kv := range inv.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		texts = append(texts, subject.Text{Name: "the variable " + name, Value: value})
+	}
+	return subject.Of(subject.Work{
+		Root: root, Texts: texts,
+		Commands: []subject.Command{{
+			Shown: command.Quote(inv.Argv), Argv: inv.Argv, Dir: inv.Dir,
+			Look: func(name string) (string, error) { return process.LookPath(name, root, env) },
+		}},
+	})
+}

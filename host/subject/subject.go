@@ -1,0 +1,203 @@
+// Package subject says what a decision is about: the bytes of what would run.
+//
+// An approval, a confirmation and a trust that is kept each name the digest of a
+// [Subject]. It is made when a person is asked, and again before each start, by
+// [Of]; [Compare] says in words what is not the same any more. The word is that of
+// in-toto's attestations, whose subject is what a statement is about, by digest.
+package subject
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Kind says what a part of a subject is.
+type Kind string
+
+// The kinds of parts.
+const (
+	KindText     Kind = "text"     // words: a line, a parameter, an Op as it was read
+	KindProgram  Kind = "program"  // what a command starts
+	KindFile     Kind = "file"     // a file of the project that a command names
+	KindBound    Kind = "bound"    // a file of the project that bind names
+	KindEvidence Kind = "evidence" // a file of the project that a person is to look at
+)
+
+// A Part is one thing of which what would run is made.
+type Part struct {
+	Kind Kind `json:"kind"`
+	// Name is how a person knows it: "the parameter tag", the program as it is
+	// written, a path below the project's folder.
+	Name string `json:"name"`
+	// Path is where a program lies, absolute, its links resolved.
+	Path string `json:"path,omitempty"`
+	// SHA256 is that of the text or the content, in hexadecimal; "" where the
+	// content does not count.
+	SHA256 string `json:"sha256,omitempty"`
+	// Size of the content, in bytes.
+	Size int64 `json:"size,omitempty"`
+	// Lacks says why there is no content, such as "not there"; "" where there is, or
+	// where it does not count.
+	Lacks string `json:"lacks,omitempty"`
+	// Changed is when the file system last saw a change, where it is known. It is
+	// for people, and no part of the digest.
+	Changed time.Time `json:"changed,omitzero"`
+}
+
+// A Subject is what would run.
+type Subject struct {
+	// Parts are sorted by kind and name; none stands twice.
+	Parts []Part `json:"parts"`
+	// Steps are the command lines, as they are shown, in their order.
+	Steps []string `json:"steps,omitempty"`
+}
+
+// notThere is what a file that does not exist lacks.
+const notThere = "not there"
+
+// shortLen is the length of a digest that people see.
+const shortLen = 8
+
+// Digest identifies the subject: the SHA-256, in hexadecimal, of all parts and
+// steps. Each text carries its length, so that no two subjects are one text.
+func (s Subject) Digest() string {
+	h := sha256.New()
+	count(h, len(s.Parts))
+	for _, p := range s.Parts {
+		for _, text := range []string{string(p.Kind), p.Name, p.Path, p.SHA256, p.Lacks} {
+			write(h, text)
+		}
+		count(h, int(p.Size))
+	}
+	count(h, len(s.Steps))
+	for _, step := range s.Steps {
+		write(h, step)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func count(h hash.Hash, n int) { fmt.Fprintf(h, "%d;", n) }
+
+func write(h hash.Hash, text string) {
+	count(h, len(text))
+	_, _ = io.WriteString(h, text) // a hash takes everything
+}
+
+// Short is a digest as a person sees it.
+func Short(digest string) string { return digest[:min(shortLen, len(digest))] }
+
+// Evidence lists the files that a person is to look at.
+func (s Subject) Evidence() []Part {
+	var list []Part
+	for _, p := range s.Parts {
+		if p.Kind == KindEvidence {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// order sorts parts and takes out those that stand twice.
+func order(parts []Part) []Part {
+	slices.SortFunc(parts, compareParts)
+	return slices.CompactFunc(parts, func(a, b Part) bool { return a.same(b) })
+}
+
+func compareParts(a, b Part) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path),
+		cmp.Compare(a.SHA256, b.SHA256), cmp.Compare(a.Size, b.Size), cmp.Compare(a.Lacks, b.Lacks))
+}
+
+// same says whether both count as the same in a digest.
+func (p Part) same(o Part) bool { return compareParts(p, o) == 0 }
+
+// maxTold bounds how much of what changed is named.
+const maxTold = 5
+
+// Compare says what of a subject is not what it was, as a clause such as
+// "scripts/ship changed at 14:02, after the question"; "" where nothing is. since is
+// when it was asked, and event what was done then: "the question".
+func Compare(was, is Subject, since time.Time, event string) string {
+	if was.Digest() == is.Digest() {
+		return ""
+	}
+	var said []string
+	say := func(text string) {
+		if !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	before, after := without(was.Parts, is.Parts), without(is.Parts, was.Parts)
+	for _, p := range before {
+		i := slices.IndexFunc(after, func(o Part) bool { return o.Kind == p.Kind && o.Name == p.Name })
+		if i < 0 {
+			say(p.gone())
+			continue
+		}
+		say(p.became(after[i], since))
+		after = slices.Delete(after, i, i+1)
+	}
+	for _, p := range after {
+		say(p.Name + " is new" + when(p, since))
+	}
+	if len(said) == 0 { // only the steps differ, which their texts would say too
+		said = []string{"the steps changed"}
+	}
+	if more := len(said) - maxTold; more > 0 {
+		said = append(said[:maxTold], fmt.Sprintf("%d more", more))
+	}
+	text := said[len(said)-1]
+	if rest := said[:len(said)-1]; len(rest) > 0 {
+		text = strings.Join(rest, ", ") + " and " + text
+	}
+	return text + ", after " + event
+}
+
+// without are the parts of list that are not in other. Both are sorted.
+func without(list, other []Part) (left []Part) {
+	for _, p := range list {
+		if _, there := slices.BinarySearchFunc(other, p, compareParts); !there {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+func (p Part) gone() string {
+	if p.Kind == KindText {
+		return p.Name + " is not there any more"
+	}
+	return p.Name + " is not named any more"
+}
+
+// became says what happened to a part.
+func (p Part) became(now Part, since time.Time) string {
+	switch {
+	case now.Lacks == notThere:
+		return p.Name + " is not there any more"
+	case now.Lacks != p.Lacks && now.Lacks != "":
+		return p.Name + " is " + now.Lacks + " now"
+	case p.Path != now.Path && now.Path != "" && p.Path != "":
+		return fmt.Sprintf("the program %s is %s now, and was %s", p.Name, now.Path, p.Path)
+	}
+	return p.Name + " changed" + when(now, since)
+}
+
+// when says at what time a part changed, where the file system knows.
+func when(p Part, since time.Time) string {
+	switch at := p.Changed; {
+	case at.IsZero() || at.Before(since):
+		return ""
+	case at.Local().Format(time.DateOnly) == since.Local().Format(time.DateOnly):
+		return " at " + at.Local().Format("15:04")
+	default:
+		return " at " + at.Local().Format("2006-01-02 15:04")
+	}
+}
