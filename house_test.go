@@ -54,6 +54,7 @@ var imports = map[string][]string{
 	"runtime/session":        {"acp", "host/process"},
 	"runtime/thread":         {"acp", "acp/agent"},
 
+	"internal/acpd":         {},
 	"internal/answerschema": {},
 	"internal/brief":        {},
 	"internal/caplog":       {},
@@ -64,7 +65,6 @@ var imports = map[string][]string{
 	"internal/gitignore":    {},
 	"internal/near":         {},
 	"internal/origin":       {},
-	"internal/selfcopy":     {},
 	"internal/stateroot":    {},
 	"internal/strictyaml":   {},
 	"internal/trust":        {},
@@ -72,16 +72,28 @@ var imports = map[string][]string{
 	"internal/termtext":     {},
 
 	"cmd/chant-acp": {
-		"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/op/eval/engine", "host/local/httpask/client", "host/process", "host/project",
-		"runtime/config", "runtime/conversation", "runtime/gateway", "runtime/gateway/client", "runtime/heartbeat", "runtime/session", "runtime/thread",
-		"cmd/chant-acp/internal/attach", "cmd/chant-acp/internal/console", "cmd/chant-acp/internal/early", "cmd/chant-acp/internal/serve", "cmd/chant-acp/internal/setup",
+		"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/process", "host/project",
+		"runtime/config", "runtime/conversation", "runtime/heartbeat", "runtime/thread",
+		"cmd/chant-acp/internal/setup", "cmd/internal/cli", "cmd/internal/console", "cmd/internal/serve",
 	},
-	"cmd/chant-acp/internal/attach":  {"runtime/gateway/client", "runtime/session"},
-	"cmd/chant-acp/internal/console": {},
-	"cmd/chant-acp/internal/early":   {"cmd/chant-acp/internal/console", "cmd/chant-acp/internal/serve"},
-	"cmd/chant-acp/internal/serve": {
+	"cmd/chant-acpd": {
+		"host/local/httpask/client", "host/op/eval/engine", "host/process",
+		"cmd/chant-acpd/internal/gatewaycmd", "cmd/chant-acpd/internal/remotecmd", "cmd/internal/cli", "cmd/internal/console",
+	},
+	"cmd/chant-acpd/internal/attach": {"runtime/gateway/client", "runtime/session"},
+	"cmd/chant-acpd/internal/gatewaycmd": {
+		"acp", "acp/agent", "host", "runtime/config", "runtime/gateway", "runtime/heartbeat", "runtime/session",
+		"cmd/internal/console", "cmd/internal/serve",
+	},
+	"cmd/chant-acpd/internal/remotecmd": {
+		"command", "runtime/gateway", "runtime/gateway/client", "runtime/session",
+		"cmd/chant-acpd/internal/attach", "cmd/internal/console",
+	},
+	"cmd/internal/cli":     {},
+	"cmd/internal/console": {},
+	"cmd/internal/serve": {
 		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/config", "runtime/conversation", "runtime/thread",
-		"cmd/chant-acp/internal/console",
+		"cmd/internal/console",
 	},
 	"cmd/chant-acp/internal/setup": {},
 }
@@ -89,18 +101,19 @@ var imports = map[string][]string{
 // testImports is what tests may import on top, because they put a package
 // together with what it is for.
 var testImports = map[string][]string{
-	"acp/acptest":        {"acp/agent", "command", "host", "host/project"},
-	"acp/agent":          {"acp/acptest", "host/project", "runtime/thread"},
-	"cmd/chant-acp":      {"acp/acptest"},
+	"acp/acptest":        {"acp/agent", "command", "host", "host/process", "host/project"},
+	"acp/agent":          {"acp/acptest", "host/process", "host/project", "runtime/thread"},
+	"cmd/chant-acp":      {"acp/acptest", "runtime/gateway", "runtime/gateway/client", "runtime/session"},
 	"host/local":         {"host/local/httpask/client"},
 	"host/local/httpask": {"host/local/httpask/client"},
 	"host/op/eval":       {"host/op/eval/engine"},
 	"host/project":       {"host/op/eval/engine"},
 
-	"cmd/chant-acp/internal/attach": {"runtime/gateway"},
+	"cmd/chant-acpd/internal/attach": {"host/process", "runtime/gateway"},
 
-	"runtime/conversation": {"acp", "acp/agent"},
-	"runtime/gateway":      {"acp/agent", "host", "host/project"},
+	"runtime/conversation":   {"acp", "acp/agent"},
+	"runtime/gateway":        {"acp/agent", "host", "host/process", "host/project"},
+	"runtime/gateway/client": {"host/process"},
 }
 
 // source is one package of the module, as its files say.
@@ -267,14 +280,16 @@ func linked(t *testing.T, pkg string) []string {
 	return all
 }
 
-// TestLinked keeps what costs start-up time, or is for tests, out of what is
-// linked.
+// TestLinked holds what an executable or a package is not linked with: what only
+// tests need, what costs start-up time, and what chant-acp leaves to chant-acpd.
 func TestLinked(t *testing.T) {
+	forTests := []string{"testing", "coder/acp-go-sdk", "rogpeppe/go-internal", "pgregory.net/rapid", "go.uber.org/goleak", "google/go-cmp", module + "/acp/acptest"}
+	network := []string{"net/http", "crypto/tls", "coder/websocket", "modelcontextprotocol"}
+	javaScript := []string{"evanw", "modernc.org"}
 	for pkg, banned := range map[string][]string{
-		"acp":                          {"net/http", "testing", "os/exec"},
-		"cmd/chant-acp/internal/early": {"net/http", "net/url", "encoding/gob", "text/template", "github.com/spf13/cobra", "github.com/evanw/esbuild", "modernc.org", "github.com/modelcontextprotocol"},
-
-		"cmd/chant-acp": {"testing", "coder/acp-go-sdk", "rogpeppe/go-internal", "pgregory.net/rapid", "go.uber.org/goleak", "google/go-cmp", module + "/acp/acptest"},
+		"acp":            {"net/http", "testing", "os/exec"},
+		"cmd/chant-acp":  slices.Concat(forTests, network, javaScript),
+		"cmd/chant-acpd": forTests,
 	} {
 		for _, dep := range linked(t, pkg) {
 			for _, b := range banned {
@@ -282,6 +297,12 @@ func TestLinked(t *testing.T) {
 					t.Errorf("%s is linked with %s", pkg, dep)
 				}
 			}
+		}
+	}
+	daemon := linked(t, "cmd/chant-acpd")
+	for _, b := range []string{"net/http", "crypto/tls", "github.com/coder/websocket", "github.com/modelcontextprotocol/go-sdk/mcp", "github.com/evanw/esbuild/pkg/api", "modernc.org/quickjs"} {
+		if !slices.Contains(daemon, b) {
+			t.Errorf("cmd/chant-acpd is not linked with %s: the names that chant-acp must not be linked with are others", b)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	hostprocess "github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/stdio"
 	"go.uber.org/goleak"
 )
@@ -28,6 +29,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	hostprocess.GuardMain()
 	if mode := os.Getenv(envChild); mode != "" {
 		beChild(mode)
 	}

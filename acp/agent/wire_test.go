@@ -18,9 +18,13 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
+	hostprocess "github.com/chant-acp/chant-acp/host/process"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	hostprocess.GuardMain()
+	goleak.VerifyTestMain(m)
+}
 
 // maxLine is what a line of the agent may have: 24 KiB and its newline.
 const maxLine = 24 << 10

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/project"
 )
@@ -52,7 +52,7 @@ func check(std console.Streams, dir string, strict bool) error {
 		for _, d := range bad.Diagnostics {
 			fmt.Fprintln(std.Out, d)
 		}
-		return console.Exit(console.Failed, fmt.Errorf("%s: %s", path, plural(len(bad.Diagnostics), "error")))
+		return console.Exit(console.Failed, fmt.Errorf("%s: %s", path, console.Plural(len(bad.Diagnostics), "error")))
 	}
 	if err != nil {
 		return console.Exit(console.Failed, err)
@@ -68,8 +68,8 @@ func check(std console.Streams, dir string, strict bool) error {
 		fmt.Fprintln(std.Out)
 	}
 	fmt.Fprint(std.Out, command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m}).Help(nil))
-	sum := plural(len(warnings), "warning")
-	fmt.Fprintf(std.Out, "\n%s: %s, %s\n", path, plural(len(m.Commands()), "command"), sum)
+	sum := console.Plural(len(warnings), "warning")
+	fmt.Fprintf(std.Out, "\n%s: %s, %s\n", path, console.Plural(len(m.Commands()), "command"), sum)
 	if strict && len(warnings) > 0 {
 		return console.Exit(console.Failed, fmt.Errorf("%s: %s, and --strict takes none", path, sum))
 	}
@@ -97,11 +97,4 @@ func findManifest(dir string) (path, root string, err error) {
 		return "", "", console.Exit(console.Failed, err)
 	}
 	return path, root, nil
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s", what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/runtime/config"
 )
 
@@ -131,10 +131,10 @@ func listConfig(std console.Streams, profile string, asJSON bool) error {
 		if !p.Advice {
 			wrong++
 		}
-		fmt.Fprintln(std.Err, printable(p.String()))
+		fmt.Fprintln(std.Err, console.Printable(p.String()))
 	}
 	if wrong > 0 {
-		return console.Exit(console.Failed, fmt.Errorf("%s can't be used; what counts instead is in the list", plural(wrong, "value")))
+		return console.Exit(console.Failed, fmt.Errorf("%s can't be used; what counts instead is in the list", console.Plural(wrong, "value")))
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func printValue(out io.Writer, v config.Value, asJSON bool) {
 		value = []byte(`"(not shown)"`)
 	}
 	if asJSON {
-		printJSON(out, struct {
+		console.PrintJSON(out, struct {
 			Key   string          `json:"key"`
 			Value json.RawMessage `json:"value,omitempty"`
 			From  string          `json:"from,omitempty"`
@@ -163,9 +163,9 @@ func printValue(out io.Writer, v config.Value, asJSON bool) {
 func valueLine(value []byte) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, value); err != nil {
-		return printable(string(value))
+		return console.Printable(string(value))
 	}
-	return printable(bare(b.Bytes()))
+	return console.Printable(bare(b.Bytes()))
 }
 
 // bare is a text without its quotation marks, and any other value as it is.
@@ -280,7 +280,7 @@ func warnOfSet(std console.Streams, d *config.Document, profile, key string) {
 		if near := (&config.Document{}).Nearest(key); len(near) > 0 {
 			meant = "; did you mean " + strings.Join(near, " or ") + "?"
 		}
-		fmt.Fprintf(std.Err, "chant-acp: warning: it was set, but %s means nothing to chant-acp%s\n", printable(key), meant)
+		fmt.Fprintf(std.Err, "chant-acp: warning: it was set, but %s means nothing to chant-acp%s\n", console.Printable(key), meant)
 		return
 	}
 	values, _, err := d.Values(profile, os.Getenv)

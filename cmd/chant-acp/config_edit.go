@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/runtime/config"
 )
@@ -134,7 +134,7 @@ func (e *edit) takeOver(std console.Streams) error {
 	var wrong []error
 	for _, p := range d.Check() {
 		if p.Advice {
-			fmt.Fprintln(std.Err, "chant-acp: warning:", printable(p.String()))
+			fmt.Fprintln(std.Err, "chant-acp: warning:", console.Printable(p.String()))
 		} else {
 			wrong = append(wrong, errors.New(p.String()))
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/runtime/config"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 )
 
 // beating is a workspace with a HEARTBEAT.md and all that keeps its state.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
@@ -76,7 +76,7 @@ func newHeartbeatUntrust(std console.Streams) *cobra.Command {
 				if !was {
 					text = "Nothing of %s was trusted.\n"
 				}
-				fmt.Fprintf(std.Out, text, printable(s.Workspace))
+				fmt.Fprintf(std.Out, text, console.Printable(s.Workspace))
 				return nil
 			})
 		},
@@ -128,9 +128,9 @@ func fileErrors(out io.Writer, s *heartbeat.Status) error {
 		return nil
 	}
 	for _, d := range bad.Diagnostics {
-		fmt.Fprintln(out, printable(d.String()))
+		fmt.Fprintln(out, console.Printable(d.String()))
 	}
-	return fmt.Errorf("%s: %s", s.File.Path, plural(len(bad.Diagnostics), "error"))
+	return fmt.Errorf("%s: %s", s.File.Path, console.Plural(len(bad.Diagnostics), "error"))
 }
 
 func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, yes bool) error {
@@ -140,7 +140,7 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 	if len(s.Jobs) == 0 {
 		return heartbeat.Trust(stateDir, s.File, time.Now()) // says why not
 	}
-	fmt.Fprintf(std.Out, "%s (SHA-256 %s)\n\n", printable(s.File.Path), s.File.Digest)
+	fmt.Fprintf(std.Out, "%s (SHA-256 %s)\n\n", console.Printable(s.File.Path), s.File.Digest)
 	printJobs(std.Out, s, false)
 	if s.Trusted() {
 		fmt.Fprintln(std.Out, "This is trusted already.")
@@ -184,12 +184,12 @@ func askTrust(std console.Streams) error {
 
 func heartbeatStatus(std console.Streams, s *heartbeat.Status) error {
 	if s.File == nil && errors.Is(s.FileErr, heartbeat.ErrNoFile) {
-		fmt.Fprintln(std.Out, printable(s.FileErr.Error())+".")
+		fmt.Fprintln(std.Out, console.Printable(s.FileErr.Error())+".")
 		return nil
 	}
 	broken := fileErrors(std.Out, s)
 	if s.File != nil {
-		fmt.Fprintf(std.Out, "%s (SHA-256 %s)\n%s\n%s\n\n", printable(s.File.Path), s.File.Digest, trustText(s), loopText(s))
+		fmt.Fprintf(std.Out, "%s (SHA-256 %s)\n%s\n%s\n\n", console.Printable(s.File.Path), s.File.Digest, trustText(s), loopText(s))
 	}
 	printJobs(std.Out, s, true)
 	return errors.Join(broken, s.GrantErr, s.StateErr)
@@ -228,7 +228,7 @@ func printJobs(out io.Writer, s *heartbeat.Status, runs bool) {
 		fmt.Fprintf(out, "The manifest is not in use: %v\n\n", allow.Problem)
 	}
 	for _, j := range s.Jobs {
-		fmt.Fprintf(out, "line %d: %s\n", j.Line, printable(j.Command))
+		fmt.Fprintf(out, "line %d: %s\n", j.Line, console.Printable(j.Command))
 		fmt.Fprintf(out, "  %s; %s\n", j.Schedule, nextText(s, j))
 		fmt.Fprintf(out, "  %s\n", verdict(allow.Registry, j.Command))
 		if runs {
@@ -275,7 +275,7 @@ func verdict(r *command.Registry, line string) string {
 }
 
 // oneLine is text of several lines as one, as it may stand on a terminal.
-func oneLine(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return console.Printable(strings.Join(strings.Fields(text), " ")) }
 
 // decides says whether a built-in stands for the decision of a person, which no
 // heartbeat makes.
@@ -305,7 +305,7 @@ func lastText(j heartbeat.JobStatus) string {
 		text += " (" + oneLine(j.Last.Text) + ")"
 	}
 	if j.Skipped > 0 {
-		text += fmt.Sprintf("; %s skipped since", plural(j.Skipped, "tick"))
+		text += fmt.Sprintf("; %s skipped since", console.Plural(j.Skipped, "tick"))
 	}
 	return text
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/origin"
 )

@@ -6,12 +6,11 @@ package main
 import (
 	"os"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	_ "github.com/chant-acp/chant-acp/cmd/chant-acp/internal/early" // the agent
-	_ "github.com/chant-acp/chant-acp/host/local/httpask/client"    // copies that speak HTTP
-	_ "github.com/chant-acp/chant-acp/host/op/eval/engine"          // copies that evaluate Ops
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/host/process"
 )
 
 func main() {
+	process.GuardMain()
 	os.Exit(run(os.Args[1:], console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))
 }

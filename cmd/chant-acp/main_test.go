@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -19,17 +20,40 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const raceOptions = "GORACE"
 
-// TestMain makes this test binary the command itself where it is started under
-// the command's name: scripts and processes of these tests run the real main,
-// race detector and all.
+// TestMain builds both executables, once, and puts them first on PATH.
 func TestMain(m *testing.M) {
 	if os.Getenv(raceOptions) == "" {
 		_ = os.Setenv(raceOptions, "atexit_sleep_ms=0") // else each process stays a second longer under -race
 	}
-	if filepath.Base(os.Args[0]) != "chant-acp" { // what the person who runs the tests has configured is not theirs
-		_ = os.Setenv("CHANT_ACP_CONFIG", filepath.Join(os.TempDir(), "chant-acp-none", "config.json"))
+	// What the person who runs the tests has configured is not theirs.
+	_ = os.Setenv("CHANT_ACP_CONFIG", filepath.Join(os.TempDir(), "chant-acp-none", "config.json"))
+	bin, err := build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	testscript.Main(m, map[string]func(){"chant-acp": main})
+	_ = os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	code := m.Run()
+	_ = os.RemoveAll(bin)
+	os.Exit(code)
+}
+
+// build builds both executables as this test was built, race detector and all.
+func build() (dir string, err error) {
+	dir, err = os.MkdirTemp("", "chant-acp-bin-")
+	if err != nil {
+		return "", err
+	}
+	args := []string{"build", "-ldflags=-w", "-o", dir}
+	if raced {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, ".", "../chant-acpd")...).CombinedOutput()
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return "", fmt.Errorf("building the executables: %w\n%s", err, out)
+	}
+	return dir, nil
 }
 
 // binary is the path under which the command is found.
@@ -53,6 +77,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("CHANT", chant)
+			e.Setenv("CHANTD", filepath.Join(filepath.Dir(chant), "chant-acpd"))
 			e.Setenv(raceOptions, os.Getenv(raceOptions))
 			e.Values[processesKey{}] = scriptProcesses{}
 			return os.Mkdir(home, 0o700)
@@ -98,7 +123,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, _ []string) {
 // TestHelp holds the help of every command: it is documentation, and changes
 // on purpose only.
 func TestHelp(t *testing.T) {
-	for _, path := range commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr))) {
+	for _, path := range commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr), nil)) {
 		t.Run(path, func(t *testing.T) {
 			got, err := exec.Command(binary(t), append(strings.Fields(path)[1:], "-h")...).Output()
 			if err != nil {

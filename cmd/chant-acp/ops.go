@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/op/eval"
@@ -44,7 +44,7 @@ such files.`,
 				_, err = fmt.Fprint(std.Out, set.List(nil, nil))
 			}
 			if err == nil && (len(set.Failed) > 0 || set.Incomplete != nil) {
-				err = fmt.Errorf("not all of %s could be read; %s failed", set.Root, plural(len(set.Failed), "file"))
+				err = fmt.Errorf("not all of %s could be read; %s failed", set.Root, console.Plural(len(set.Failed), "file"))
 			}
 			if err != nil {
 				return console.Exit(console.Failed, err)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/spf13/cobra"
 )
 
@@ -103,7 +103,7 @@ func unwritable(t *testing.T) map[string]*os.File {
 // What was to be printed and could not be is never exit code 0, whatever the
 // command.
 func TestLostOutput(t *testing.T) {
-	paths := commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))
+	paths := commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr), nil))
 	if want := slices.Sorted(maps.Keys(printing)); !slices.Equal(slices.Sorted(slices.Values(paths)), want) {
 		t.Fatalf("the commands are\n%q, this test knows\n%q", paths, want)
 	}

@@ -8,10 +8,7 @@ import (
 	"sync"
 
 	"github.com/chant-acp/chant-acp/acp"
-	"github.com/chant-acp/chant-acp/command"
 )
-
-func quoteWords(words []string) string { return command.Quote(words) }
 
 // printer prints a turn: as a thread for people, or as JSON lines.
 type printer struct {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"math/rand/v2"
 	"os"
 	"os/exec"

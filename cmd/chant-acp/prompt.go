@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,8 +15,10 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/serve"
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
 // promptFlags are the flags of `chant-acp prompt`.
@@ -115,7 +116,7 @@ func promptLine(args []string) string {
 	if len(args) == 1 {
 		return args[0]
 	}
-	return quoteWords(args)
+	return command.Quote(args)
 }
 
 // promptClient is the client of one in-process agent.
@@ -136,7 +137,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	}
 	_, err := p.conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersion, ClientCapabilities: caps,
-		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: serve.Version},
+		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: acpd.Version},
 	})
 	if err != nil {
 		return 0, err
@@ -158,7 +159,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 
 	outcome, err := p.turn(ctx, line)
 	if err != nil || outcome.Outcome != "waiting" || outcome.Confirm == "" {
-		return outcome.exitCode(), err
+		return exitCode(outcome), err
 	}
 	confirmed, answered := p.confirms(outcome.Confirm)
 	if !answered {
@@ -167,7 +168,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	if confirmed {
 		outcome, err = p.turn(ctx, "confirm "+outcome.Confirm)
 	}
-	return outcome.exitCode(), err
+	return exitCode(outcome), err
 }
 
 // watch turns signals into cancels: the second one does not wait. A question
@@ -184,27 +185,8 @@ func (p *promptClient) watch(ctx context.Context, signals <-chan os.Signal, stop
 	}
 }
 
-// outcome is _meta.chant of a prompt's result.
-type outcome struct {
-	Outcome  string `json:"outcome"`
-	ExitCode *int   `json:"exitCode"`
-	Confirm  string `json:"confirm"`
-	RunID    string `json:"runId"`
-}
-
-// outcomeOf reads it; what another agent says holds none.
-func outcomeOf(meta acp.Meta) (outcome, error) {
-	var said struct {
-		Chant outcome `json:"chant"`
-	}
-	raw, err := json.Marshal(meta)
-	if err == nil {
-		err = json.Unmarshal(raw, &said)
-	}
-	return said.Chant, err
-}
-
-func (o outcome) exitCode() int {
+// exitCode is the one that stands for how a turn ended.
+func exitCode(o serve.Outcome) int {
 	switch o.Outcome {
 	case "completed":
 		return console.OK
@@ -218,14 +200,14 @@ func (o outcome) exitCode() int {
 	return console.Failed
 }
 
-func (p *promptClient) turn(ctx context.Context, line string) (outcome, error) {
+func (p *promptClient) turn(ctx context.Context, line string) (serve.Outcome, error) {
 	p.printer.prompt(line)
 	r, err := p.conn.Prompt(ctx, acp.PromptRequest{SessionID: p.session, Prompt: []acp.ContentBlock{acp.Text(line)}})
 	if err != nil {
-		return outcome{}, err
+		return serve.Outcome{}, err
 	}
 	p.printer.result(r)
-	return outcomeOf(r.Meta)
+	return serve.OutcomeOf(r.Meta)
 }
 
 // confirms asks for a typed code on the terminal. answered is false when a

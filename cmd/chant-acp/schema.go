@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/runtime/config"

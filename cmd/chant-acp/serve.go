@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 )
 
 func newServe(std console.Streams) *cobra.Command {

@@ -3,20 +3,17 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/conversation"
 	"github.com/chant-acp/chant-acp/runtime/thread"
@@ -135,30 +132,14 @@ func newSessionsList(std console.Streams) *cobra.Command {
 
 func printRecord(out io.Writer, r agent.SessionRecord, asJSON bool) {
 	if asJSON {
-		printJSON(out, r)
+		console.PrintJSON(out, r)
 		return
 	}
-	title := printable(r.Title)
+	title := console.Printable(r.Title)
 	if title == "" {
 		title = "(nothing run yet)"
 	}
-	fmt.Fprintf(out, "%s  %s  %-40s  %s\n", r.ID, r.Updated.Local().Format("2006-01-02 15:04"), title, printable(r.Cwd))
-}
-
-func printJSON(out io.Writer, v any) {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // records and events always encode, and run sees to a failed write
-}
-
-// printable is a name as it may stand in a line on a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '\uFFFD'
-	}, s)
+	fmt.Fprintf(out, "%s  %s  %-40s  %s\n", r.ID, r.Updated.Local().Format("2006-01-02 15:04"), title, console.Printable(r.Cwd))
 }
 
 func newSessionsExport(std console.Streams) *cobra.Command {

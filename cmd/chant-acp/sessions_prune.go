@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
@@ -79,7 +79,7 @@ func prune(std console.Streams, k kept, o thread.PruneOptions) error {
 	if o.DryRun {
 		verb = "would be removed"
 	}
-	fmt.Fprintf(std.Err, "%s: %s, %s\n", verb, plural(len(removed), "session"), plural(logs, "log"))
+	fmt.Fprintf(std.Err, "%s: %s, %s\n", verb, console.Plural(len(removed), "session"), console.Plural(logs, "log"))
 	return errors.Join(errs...)
 }
 

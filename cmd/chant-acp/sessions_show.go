@@ -12,8 +12,9 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/serve"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
 func newSessionsShow(std console.Streams) *cobra.Command {
@@ -32,12 +33,12 @@ prints the end, as much as a client is shown of it; export writes all.`,
 						return err
 					}
 					out := bufio.NewWriter(std.Out)
-					printJSON(out, r)
+					console.PrintJSON(out, r)
 					for e, err := range events {
 						if err != nil {
 							return errors.Join(err, out.Flush())
 						}
-						printJSON(out, e)
+						console.PrintJSON(out, e)
 						if std.Out.Lost() != nil {
 							break
 						}
@@ -75,7 +76,7 @@ func show(std console.Streams, k kept, id string) error {
 	}
 	if _, err := conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersion, ClientCapabilities: caps,
-		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: serve.Version},
+		ClientInfo: &acp.Implementation{Name: agent.PromptClient, Version: acpd.Version},
 	}); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (v *viewer) SessionUpdate(n acp.SessionNotification) {
 		} else {
 			v.endTurn()
 		}
-		v.line += printable(blockText(u.Content))
+		v.line += console.Printable(blockText(u.Content))
 		v.asked = true
 		return
 	case acp.AvailableCommandsUpdate:

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/setup"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 )
 
 func newSetup(std console.Streams) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/creack/pty"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/acp"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/serve"
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
 func newVersion(std console.Streams) *cobra.Command {
@@ -19,7 +19,7 @@ func newVersion(std console.Streams) *cobra.Command {
 		Args:  cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			fmt.Fprintf(std.Out, "chant-acp %s%s (protocol version %d, %s, %s/%s)\n",
-				serve.Version, commit(), acp.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				acpd.Version, commit(), acp.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
 }

@@ -14,11 +14,18 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chant-acp/chant-acp/host"
-	_ "github.com/chant-acp/chant-acp/host/local/httpask/client" // which httpCheck asks
+	"github.com/chant-acp/chant-acp/host/local/httpask/client"
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
 func TestMain(m *testing.M) {
+	process.GuardMain()
+	if call, err := acpd.Called(os.Args[1:]); err == nil && call.Is(acpd.Request) {
+		os.Exit(client.Main()) // which httpCheck asks
+	}
+	_ = os.Setenv(acpd.Variable, "/proc/self/exe")
 	if dir := os.Getenv(walkerVar); dir != "" {
 		walkerMain(dir)
 	}

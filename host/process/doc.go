@@ -15,7 +15,7 @@
 // ended with the program, or by the guard.
 //
 // No program outlives the process that started it, however that one ends. A guard, which is a second copy of the running executable
-// caught in this package's init function, holds the other end of a socket and ends all groups, and every process
+// caught by [GuardMain] at the start of main, holds the other end of a socket and ends all groups, and every process
 // that carries either sign, when the socket closes. It starts with the first program. What [Hold] gave it, such as a lock, stays open as long as it lives.
 //
 // Children inherit descriptors 0, 1 and 2 and nothing else: Start marks every other descriptor of the calling process close-on-exec.

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,8 +28,14 @@ const (
 	sweepLimit = 10 * time.Second
 )
 
-// init catches the copies of the executable that are to be the guard, before any of the program's own code runs.
-func init() {
+// guarded says that this program is prepared to be started as its own guard.
+var guarded atomic.Bool
+
+// GuardMain is all that a guard does, where this process was started as one, and does not return then. Elsewhere it returns at once.
+// A program that starts others calls it first thing in main, and tests do in TestMain: the guard is a second copy of the running
+// executable, and [Start] and [Hold] refuse to make one that would be something else.
+func GuardMain() {
+	guarded.Store(true)
 	if len(os.Args) != 3 || os.Args[0] != guardName || os.Args[2] == "" || os.Getenv(guardVar) != os.Args[2] {
 		return
 	}

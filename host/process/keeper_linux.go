@@ -202,6 +202,9 @@ func (k *keeper) send(message string, fd int) error {
 
 // startGuard starts a guard that is not our child: the first stage starts the second, in a session of its own, and ends.
 func startGuard(ctx context.Context, ledger *os.File) (*os.File, error) {
+	if !guarded.Load() {
+		return nil, errors.New("this program does not call process.GuardMain at its start")
+	}
 	markCloseOnExec()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -29,6 +29,7 @@ const treeVar = "PROCESS_TEST_TREE"
 const lowLimit = 100
 
 func TestMain(m *testing.M) {
+	GuardMain()
 	if scripts := os.Getenv(agentVar); scripts != "" {
 		runAgent(scripts)
 	}

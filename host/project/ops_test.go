@@ -10,7 +10,6 @@ import (
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op/eval"
-	_ "github.com/chant-acp/chant-acp/host/op/eval/engine" // the child of eval
 	"github.com/chant-acp/chant-acp/host/project"
 )
 

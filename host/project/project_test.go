@@ -13,10 +13,22 @@ import (
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op/eval/engine"
+	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes this test binary the guard, or chant-acpd, where it is started as
+// one of them.
+func TestMain(m *testing.M) {
+	process.GuardMain()
+	if call, err := acpd.Called(os.Args[1:]); err == nil && call.Is(acpd.Evaluate) {
+		os.Exit(engine.Main())
+	}
+	_ = os.Setenv(acpd.Variable, "/proc/self/exe")
+	goleak.VerifyTestMain(m)
+}
 
 const manifest = `version: 1
 environments: {dev: {}, prod: {protected: true}}

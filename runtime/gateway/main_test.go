@@ -19,6 +19,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/runtime/session"
@@ -28,6 +29,7 @@ import (
 const agentVariable = "GATEWAY_TEST_AGENT"
 
 func TestMain(m *testing.M) {
+	process.GuardMain()
 	if os.Getenv(agentVariable) != "" {
 		serveAgent()
 		return

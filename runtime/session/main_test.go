@@ -16,12 +16,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/host/process"
 )
 
 // agentVar makes the test binary an agent, a good one or one of a kind of bad ones.
 const agentVar = "SESSION_TEST_AGENT"
 
 func TestMain(m *testing.M) {
+	process.GuardMain()
 	if kind := os.Getenv(agentVar); kind != "" {
 		runAgent(kind)
 		os.Exit(0)

@@ -1,8 +1,7 @@
 // Package httpask makes one HTTP request in a process of its own.
 //
-// That process is a copy of the running executable, which package client catches
-// where a program links it by a blank import. What speaks HTTP takes long to
-// initialise, and most programs that may ask something never do.
+// That process is chant-acpd ([github.com/chant-acp/chant-acp/internal/acpd]), and
+// what it does is in package client: nothing that speaks HTTP is linked here.
 package httpask
 
 import (
@@ -13,14 +12,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 
-	"github.com/chant-acp/chant-acp/internal/selfcopy"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
-
-// Name is the name of the process, for people who look at ps.
-const Name = "chant-acp-http"
 
 // A Request says what to ask for, and what answer is wanted.
 type Request struct {
@@ -49,7 +46,10 @@ func Do(ctx context.Context, r Request) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	c := selfcopy.Command(Name, os.Environ())
+	c, err := acpd.Command(acpd.Request, os.Environ())
+	if err != nil {
+		return 0, err
+	}
 	in, err := c.StdinPipe() // closed by Wait: its end is how the process learns of ours
 	if err != nil {
 		return 0, err
@@ -72,9 +72,12 @@ func Do(ctx context.Context, r Request) (status int, err error) {
 	stop()
 	_ = in.Close() // which it leaves at
 	failed := c.Wait()
+	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
+	case errors.As(failed, &exit) && exit.ExitCode() == acpd.WrongVersion:
+		return 0, errors.New(strings.TrimSpace(said.String()))
 	case err != nil:
 		first, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 		return 0, fmt.Errorf("the process that speaks HTTP failed (%w): %s", errors.Join(failed, err), first)

@@ -6,16 +6,25 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/chant-acp/chant-acp/host/local/httpask"
-	_ "github.com/chant-acp/chant-acp/host/local/httpask/client" // the process
+	"github.com/chant-acp/chant-acp/host/local/httpask/client"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes this test binary chant-acpd where it is started as that.
+func TestMain(m *testing.M) {
+	if call, err := acpd.Called(os.Args[1:]); err == nil && call.Is(acpd.Request) {
+		os.Exit(client.Main())
+	}
+	_ = os.Setenv(acpd.Variable, "/proc/self/exe")
+	goleak.VerifyTestMain(m)
+}
 
 func TestDo(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -3,8 +3,7 @@
 // that has a deadline, little memory, and no way to the file system but for the
 // sources of the project. What was read is kept in a cache.
 //
-// The child is a copy of the running executable. What it does is in package
-// engine, which a program that reads Ops links by a blank import; this package
-// does not, so that who only reads Ops is not slowed down at its start by what
-// evaluates them.
+// The child is chant-acpd ([github.com/chant-acp/chant-acp/internal/acpd]), and what
+// it does is in package engine. Without it, or where it is of another version, each
+// *.op.ts that the cache does not know says so, and all other Ops are read.
 package eval

@@ -6,12 +6,19 @@ import (
 	"syscall"
 	"testing"
 
-	_ "github.com/chant-acp/chant-acp/host/op/eval/engine" // the child
 	"go.uber.org/goleak"
+
+	"github.com/chant-acp/chant-acp/host/op/eval/engine"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
-// TestMain wants that no goroutine and no child is left.
+// TestMain makes this test binary chant-acpd where it is started as that, and wants
+// that no goroutine and no child is left.
 func TestMain(m *testing.M) {
+	if call, err := acpd.Called(os.Args[1:]); err == nil && call.Is(acpd.Evaluate) {
+		os.Exit(engine.Main())
+	}
+	_ = os.Setenv(acpd.Variable, "/proc/self/exe")
 	code := m.Run()
 	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
-	"github.com/chant-acp/chant-acp/internal/selfcopy"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
 // maxWait is how long one file is waited for, should the child not end it.
@@ -56,6 +56,10 @@ func (w *worker) try(ctx context.Context, file string) (wire.Answer, error) {
 	}
 	if w.child == nil {
 		c, err := startChild(w.root, w.environ)
+		var missing *acpd.MissingError
+		if errors.As(err, &missing) {
+			return wire.Answer{Findings: op.Failed(file, "%v", err).Findings, Chance: true}, nil
+		}
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -87,7 +91,11 @@ func (w *worker) close() (reason string, spent bool) {
 }
 
 func startChild(root string, environ []string) (*child, error) {
-	c := &child{cmd: selfcopy.Command(wire.ChildName, environ)}
+	cmd, err := acpd.Command(acpd.Evaluate, environ)
+	if err != nil {
+		return nil, err
+	}
+	c := &child{cmd: cmd}
 	c.cmd.Dir = root
 	c.cmd.Stderr = &c.stderr
 	in, err := c.cmd.StdinPipe()
@@ -168,6 +176,8 @@ func (c *child) end() (reason string, spent bool) {
 		return wire.TooLarge, true
 	case strings.Contains(text, "stack overflow") || strings.Contains(text, "stack exceeds"):
 		return "it is nested too deeply to be evaluated", true
+	case errors.As(err, &exit) && exit.ExitCode() == acpd.WrongVersion:
+		return strings.TrimSpace(text), false
 	default:
 		first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 		return fmt.Sprintf("the evaluator failed over it (%v: %s)", err, first), false

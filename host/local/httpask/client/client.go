@@ -1,5 +1,4 @@
-// Package client is what the process of package httpask does. It is imported for
-// its init function.
+// Package client is what the process of package httpask does, in [Main].
 package client
 
 import (
@@ -13,21 +12,19 @@ import (
 	"os"
 
 	"github.com/chant-acp/chant-acp/host/local/httpask"
-	"github.com/chant-acp/chant-acp/internal/selfcopy"
 )
 
 // maxBody bounds what is read of a response, in bytes.
 const maxBody = 64 << 20
 
-func init() {
-	if !selfcopy.Is(httpask.Name) {
-		return
-	}
+// Main reads one request from standard input, makes it, writes the answer to
+// standard output, and returns the exit code.
+func Main() (code int) {
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
-	os.Exit(0)
+	return 0
 }
 
 // serve answers one request. The end of the input ends the process, whatever it

@@ -15,7 +15,7 @@ import (
 	"modernc.org/quickjs"
 
 	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
-	"github.com/chant-acp/chant-acp/internal/selfcopy"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
 const (
@@ -31,20 +31,17 @@ const (
 	exitBroken = 4
 )
 
-// init catches the copies of the executable that are to evaluate files, before
-// any of the program's own code runs.
-func init() {
-	if !selfcopy.Is(wire.ChildName) {
-		return
-	}
+// Main answers requests on standard input until it ends, as package wire says, and
+// returns the exit code. It bounds the memory of the process, so it is all that a
+// process does.
+func Main() (code int) {
 	if err := serveFiles(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(exitBroken)
+		return exitBroken
 	}
-	os.Exit(0)
+	return 0
 }
 
-// serveFiles answers requests on standard input until it ends.
 func serveFiles() error {
 	if err := limitMemory(); err != nil {
 		return err
@@ -56,7 +53,7 @@ func serveFiles() error {
 	if err != nil {
 		return err
 	}
-	e, err := newEngine(selfcopy.Environ(), first.Root)
+	e, err := newEngine(acpd.Environ(), first.Root)
 	if err != nil {
 		return err
 	}

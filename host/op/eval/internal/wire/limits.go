@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// ChildName is the name of the child, for people who look at ps.
-const ChildName = "chant-acp-eval"
-
 // ExitOvertime is the exit code of a child that a file kept busy beyond
 // interrupting.
 const ExitOvertime = 3

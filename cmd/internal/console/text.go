@@ -1,0 +1,34 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// PrintJSON prints one value as a line of JSON.
+func PrintJSON(out io.Writer, v any) {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // what we print always encodes, and [Streams.End] sees to a failed write
+}
+
+// Printable is text of others as it may stand in a line on a terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, s)
+}
+
+// Plural is a number of things: "1 session", "2 sessions".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s", what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

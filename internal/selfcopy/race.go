@@ -1,7 +1,0 @@
-//go:build race
-
-package selfcopy
-
-// endsAtOnce keeps a program that is built with the race detector from waiting
-// for a second at its end (https://go.dev/doc/articles/race_detector#Options).
-const endsAtOnce = "GORACE=atexit_sleep_ms=0"
