@@ -72,10 +72,16 @@ var imports = map[string][]string{
 	"internal/termtext":     {},
 
 	"cmd/chant-acp": {
-		"acp", "acp/agent", "command", "host", "host/op", "host/op/eval", "host/process", "host/project",
-		"runtime/config", "runtime/conversation", "runtime/heartbeat", "runtime/thread",
-		"cmd/chant-acp/internal/setup", "cmd/internal/cli", "cmd/internal/console", "cmd/internal/serve",
+		"host/process",
+		"cmd/chant-acp/internal/agentcmd", "cmd/chant-acp/internal/configcmd", "cmd/chant-acp/internal/projectcmd", "cmd/chant-acp/internal/sessionscmd",
+		"cmd/internal/cli", "cmd/internal/console",
 	},
+	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
+	"cmd/chant-acp/internal/printer":     {"acp"},
+	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host/op", "host/op/eval", "host/project", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/setup":       {},
 	"cmd/chant-acpd": {
 		"host/local/httpask/client", "host/op/eval/engine", "host/process",
 		"cmd/chant-acpd/internal/gatewaycmd", "cmd/chant-acpd/internal/remotecmd", "cmd/internal/cli", "cmd/internal/console",
@@ -95,7 +101,6 @@ var imports = map[string][]string{
 		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/config", "runtime/conversation", "runtime/thread",
 		"cmd/internal/console",
 	},
-	"cmd/chant-acp/internal/setup": {},
 }
 
 // testImports is what tests may import on top, because they put a package
@@ -103,7 +108,7 @@ var imports = map[string][]string{
 var testImports = map[string][]string{
 	"acp/acptest":        {"acp/agent", "command", "host", "host/process", "host/project"},
 	"acp/agent":          {"acp/acptest", "host/process", "host/project", "runtime/thread"},
-	"cmd/chant-acp":      {"acp/acptest", "runtime/gateway", "runtime/gateway/client", "runtime/session"},
+	"cmd/chant-acp":      {"acp/acptest", "acp/agent", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/thread"},
 	"host/local":         {"host/local/httpask/client"},
 	"host/local/httpask": {"host/local/httpask/client"},
 	"host/op/eval":       {"host/op/eval/engine"},

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/agentcmd"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/configcmd"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/projectcmd"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/sessionscmd"
 	"github.com/chant-acp/chant-acp/cmd/internal/cli"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/internal/acpd"
@@ -15,7 +19,7 @@ func run(args []string, std console.Streams) int {
 }
 
 func newRoot(std console.Streams, args []string) *cobra.Command {
-	agent := newServe(std)
+	agent := agentcmd.NewServe(std)
 	root := &cobra.Command{
 		Use:   "chant-acp",
 		Short: "An Agent Client Protocol agent without a model",
@@ -31,7 +35,9 @@ To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it w
 		RunE:          agent.RunE,
 	}
 	root.Flags().AddFlagSet(agent.Flags())
-	root.AddCommand(agent, newPrompt(std), newCheck(std), newOps(std), newHeartbeat(std), newSessions(std), newConfig(std), newSchema(std), newSetup(std), newVersion(std))
+	root.AddCommand(agent, agentcmd.NewPrompt(std), agentcmd.NewVersion(std),
+		projectcmd.NewCheck(std), projectcmd.NewOps(std), projectcmd.NewHeartbeat(std), sessionscmd.New(std),
+		configcmd.NewConfig(std), configcmd.NewSchema(std), configcmd.NewSetup(std))
 	for _, c := range daemonCommands {
 		root.AddCommand(newDaemonCommand(c.name, c.short, args))
 	}

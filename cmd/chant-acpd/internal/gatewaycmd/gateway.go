@@ -2,28 +2,13 @@ package gatewaycmd
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"maps"
-	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"syscall"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
-	"github.com/chant-acp/chant-acp/cmd/internal/serve"
-	"github.com/chant-acp/chant-acp/internal/acpd"
-	"github.com/chant-acp/chant-acp/internal/origin"
-	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
-	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
 // gatewayFlags are the flags of `chant-acp gateway`.
@@ -64,64 +49,26 @@ What flags do not say, the configuration does: see "chant-acp config".`,
 	return c
 }
 
+// serveGateway serves until a signal comes.
 func serveGateway(std console.Streams, findAgent func() (string, error), f *gatewayFlags, given func(string) bool) error {
 	settings, err := f.settings(given)
 	if err != nil {
 		return err
 	}
-	log := zerolog.New(std.Err).Level(zerolog.WarnLevel).With().Timestamp().Logger()
-	requests := zerolog.Nop()
-	if f.jsonLog {
-		log = log.Level(zerolog.InfoLevel)
-		requests = log
-	}
-	self, err := findAgent()
+	s, err := prepare(std, findAgent, f, settings)
 	if err != nil {
-		return console.Exit(console.Failed, err)
+		return err
 	}
-	workspace, err := filepath.Abs(settings.Workspace)
-	if err != nil {
-		return console.Exit(console.Failed, err)
-	}
-	commands := newGatewayCommands(log, f.profile)
-	defer commands.close()
-	runs, noRuns := commands.runs(workspace)
-	if noRuns == nil {
-		defer runs.close()
-	}
-	o := gateway.Options{
-		Workspace: workspace, Bind: settings.Bind, Port: settings.Port,
-		AllowedOrigins: settings.AllowedOrigins, StrictOrigins: settings.StrictOrigins, OpenReads: settings.OpenReads,
-		ConversationsDir: settings.conversations,
-		Version:          acpd.Version,
-		Sessions:         session.Options{StateFile: sessionsFile(workspace, log), Log: log},
-		Adapters:         func() ([]gateway.Adapter, error) { return adapters(self, f.profile) },
-		Commands:         commands,
-		Log:              log, Requests: requests,
-	}
-	if runs != nil {
-		o.Runs = runs
-	}
-	g, err := gateway.New(o)
-	if err != nil {
-		return console.Exit(console.Usage, err)
-	}
+	defer s.close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := g.Start(ctx); err != nil {
-		return console.Exit(console.Failed, err)
+	if err := s.start(ctx); err != nil {
+		return err
 	}
-	if noRuns != nil {
-		log.Warn().Err(noRuns).Msg("the runs of Ops are not shown")
-	}
-	fmt.Fprintf(std.Out, "%s serves %s\n", g.URL(), g.Workspace())
 	if f.heartbeat {
-		b := &beat{gateway: g, agent: ownAgent(self, f.profile), log: log}
-		if runs != nil {
-			b.rt = runs.rt
-		}
-		if err := b.start(ctx); err != nil {
-			return console.Exit(console.Failed, errors.Join(err, g.Stop(context.Background())))
+		b, err := s.beat(ctx)
+		if err != nil {
+			return err
 		}
 		defer b.wait()
 		defer stop()
@@ -129,75 +76,5 @@ func serveGateway(std console.Streams, findAgent func() (string, error), f *gate
 	if std.Out.Lost() == nil { // else nobody was told where it is
 		<-ctx.Done()
 	}
-	commands.leave() // at the same time, and not when all else has ended
-	if runs != nil {
-		runs.leave()
-	}
-	if err := g.Stop(context.Background()); err != nil {
-		return console.Exit(console.Failed, err)
-	}
-	return nil
-}
-
-// adapters are the agents that can be started: our own, and what the
-// configuration names now.
-func adapters(self, profile string) ([]gateway.Adapter, error) {
-	s, err := loadSettings(profile)
-	if err != nil {
-		return nil, err
-	}
-	const own = "chant-acp"
-	var list []gateway.Adapter
-	if _, other := s.Adapters[own]; !other {
-		list = append(list, gateway.Adapter{
-			Slug: own, Command: ownAgent(self, profile, "--confirm", "ask", "--gates", "ask"), Env: personal(),
-			Description: "The allow-listed commands of a project", MCP: true,
-		})
-	}
-	for _, slug := range slices.Sorted(maps.Keys(s.Adapters)) {
-		a := s.Adapters[slug]
-		var env []string
-		if slug == own {
-			env = personal()
-		}
-		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-			env = append(env, name+"="+a.Env[name])
-		}
-		list = append(list, gateway.Adapter{Slug: slug, Command: a.Command, Env: env, Description: a.Description, MCP: a.MCP})
-	}
-	return list, nil
-}
-
-// ownAgent is the command of our own agent, which the gateway's profile is for, too.
-func ownAgent(self, profile string, flags ...string) []string {
-	command := append([]string{self, "serve"}, flags...)
-	if profile != "" {
-		command = append(command, "--profile", profile)
-	}
-	return command
-}
-
-// personal is what makes the one who speaks to the gateway the person behind our
-// own agent, which is else a program that another one runs. Other agents, which
-// may be models, do not get it.
-func personal() []string {
-	if serve.Origin(os.Getenv) != agent.OriginClient {
-		return nil
-	}
-	return []string{origin.Variable + "=" + origin.Client}
-}
-
-// sessionsFile is where a workspace's gateway writes its sessions down; "" where
-// there is no place for it.
-func sessionsFile(workspace string, log zerolog.Logger) string {
-	if real, err := filepath.EvalSymlinks(workspace); err == nil {
-		workspace = real
-	}
-	dir := filepath.Join(stateroot.Dir(os.Getenv), "gateways")
-	if err := stateroot.Make(dir); err != nil {
-		log.Warn().Err(err).Msg("the sessions are not written down, and not listed after a restart")
-		return ""
-	}
-	digest := sha256.Sum256([]byte(workspace))
-	return filepath.Join(dir, hex.EncodeToString(digest[:8])+".json")
+	return s.stop()
 }

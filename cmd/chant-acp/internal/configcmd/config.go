@@ -1,4 +1,4 @@
-package main
+package configcmd
 
 import (
 	"bytes"
@@ -15,7 +15,8 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/config"
 )
 
-func newConfig(std console.Streams) *cobra.Command {
+// NewConfig is the command config, with those below it.
+func NewConfig(std console.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Show and change the configuration",

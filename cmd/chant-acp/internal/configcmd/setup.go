@@ -1,4 +1,4 @@
-package main
+package configcmd
 
 import (
 	"fmt"
@@ -14,7 +14,8 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 )
 
-func newSetup(std console.Streams) *cobra.Command {
+// NewSetup is the command setup.
+func NewSetup(std console.Streams) *cobra.Command {
 	var write bool
 	c := &cobra.Command{
 		Use:   "setup CLIENT",

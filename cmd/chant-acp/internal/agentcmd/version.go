@@ -1,4 +1,4 @@
-package main
+package agentcmd
 
 import (
 	"fmt"
@@ -12,7 +12,8 @@ import (
 	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
-func newVersion(std console.Streams) *cobra.Command {
+// NewVersion is the command version.
+func NewVersion(std console.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

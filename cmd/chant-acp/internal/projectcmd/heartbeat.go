@@ -1,4 +1,4 @@
-package main
+package projectcmd
 
 import (
 	"errors"
@@ -19,7 +19,8 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
 )
 
-func newHeartbeat(std console.Streams) *cobra.Command {
+// NewHeartbeat is the command heartbeat, with those below it.
+func NewHeartbeat(std console.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "heartbeat",
 		Short: "See what a workspace's HEARTBEAT.md would run, and allow it",
@@ -167,12 +168,12 @@ func askTrust(std console.Streams) error {
 		return console.Exit(console.Refused, errors.New("nothing was trusted: there is no terminal to ask on; --yes says it beforehand"))
 	}
 	fmt.Fprint(std.Err, "May these run by themselves, as you? [y/N] ")
-	answers, err := newAnswers(std.In)
+	answers, err := console.NewAnswers(std.In)
 	if err != nil {
 		return err
 	}
-	defer answers.close()
-	text, _ := answers.line()
+	defer answers.Close()
+	text, _ := answers.Line()
 	if text == "" { // the cursor still stands behind the question
 		fmt.Fprintln(std.Err)
 	}

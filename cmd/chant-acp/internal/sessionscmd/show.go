@@ -1,4 +1,4 @@
-package main
+package sessionscmd
 
 import (
 	"bufio"
@@ -12,12 +12,13 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/printer"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
-func newSessionsShow(std console.Streams) *cobra.Command {
+func newShow(std console.Streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "show ID [flags]",
@@ -67,7 +68,7 @@ func show(std console.Streams, k kept, id string) error {
 	defer serving.Wait()
 	defer leave()
 
-	v := &viewer{printer: newPrinter(std.Out, false)}
+	v := &viewer{printer: printer.New(std.Out, false)}
 	conn := acp.Connect(here, v, zerolog.Nop())
 	defer conn.Close()
 	caps := acp.ClientCapabilities{}
@@ -110,7 +111,7 @@ func (lookOnly) Append(context.Context, string, bool, ...agent.Event) error {
 
 // viewer is a client that prints what is replayed.
 type viewer struct {
-	printer *printer
+	printer *printer.Printer
 	line    string // the prompt so far: it may come in several blocks
 	asked   bool   // blocks of a prompt came last
 	begun   bool
@@ -135,11 +136,11 @@ func (v *viewer) SessionUpdate(n acp.SessionNotification) {
 		v.ask()
 	}
 	v.begun = true
-	v.printer.update(n)
+	v.printer.Update(n)
 }
 
 func (v *viewer) ask() {
-	v.printer.prompt(v.line)
+	v.printer.Prompt(v.line)
 	v.line, v.asked, v.begun = "", false, true
 }
 
@@ -151,7 +152,7 @@ func (v *viewer) endTurn() {
 	if !v.begun {
 		return
 	}
-	v.printer.result(acp.PromptResponse{})
+	v.printer.Result(acp.PromptResponse{})
 	v.begun = false
 }
 

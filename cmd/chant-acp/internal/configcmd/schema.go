@@ -1,4 +1,4 @@
-package main
+package configcmd
 
 import (
 	"fmt"
@@ -22,7 +22,8 @@ var schemas = []struct {
 	{"op", "an Op that is data, *.op.yaml or *.op.json", op.Schema},
 }
 
-func newSchema(std console.Streams) *cobra.Command {
+// NewSchema is the command schema.
+func NewSchema(std console.Streams) *cobra.Command {
 	var names []string
 	var list strings.Builder
 	for _, s := range schemas {

@@ -1,4 +1,4 @@
-package main
+package agentcmd
 
 import (
 	"github.com/spf13/cobra"
@@ -7,7 +7,8 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 )
 
-func newServe(std console.Streams) *cobra.Command {
+// NewServe is the command serve.
+func NewServe(std console.Streams) *cobra.Command {
 	var f serve.Flags
 	c := &cobra.Command{
 		Use:   "serve",

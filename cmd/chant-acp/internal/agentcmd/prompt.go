@@ -1,4 +1,4 @@
-package main
+package agentcmd
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/cmd/chant-acp/internal/printer"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
@@ -28,7 +29,8 @@ type promptFlags struct {
 	yes, json bool
 }
 
-func newPrompt(std console.Streams) *cobra.Command {
+// NewPrompt is the command prompt.
+func NewPrompt(std console.Streams) *cobra.Command {
 	var f promptFlags
 	c := &cobra.Command{
 		Use:   "prompt [flags] LINE",
@@ -92,12 +94,12 @@ func prompt(std console.Streams, f *promptFlags, args []string) error {
 	defer serving.Wait()
 	defer leave()
 
-	answers, err := newAnswers(std.In)
+	answers, err := console.NewAnswers(std.In)
 	if err != nil {
 		return console.Exit(console.Failed, err)
 	}
-	defer answers.close()
-	p := &promptClient{std: std, f: f, printer: newPrinter(std.Out, f.json), answers: answers}
+	defer answers.Close()
+	p := &promptClient{std: std, f: f, printer: printer.New(std.Out, f.json), answers: answers}
 	p.conn = acp.Connect(here, p, log)
 	defer p.conn.Close()
 	code, err := p.run(ctx, cwd, promptLine(args))
@@ -124,8 +126,8 @@ type promptClient struct {
 	std     console.Streams
 	f       *promptFlags
 	conn    *acp.ClientConn
-	printer *printer
-	answers *answers
+	printer *printer.Printer
+	answers *console.Answers
 	session string
 }
 
@@ -133,7 +135,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	caps := acp.ClientCapabilities{}
 	if console.IsTerminal(p.std.Out.File) && !p.f.json {
 		caps.Meta = acp.Meta{"terminal_output": true}
-		p.printer.steps = map[string]string{}
+		p.printer.NameSteps()
 	}
 	_, err := p.conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersion, ClientCapabilities: caps,
@@ -178,7 +180,7 @@ func (p *promptClient) watch(ctx context.Context, signals <-chan os.Signal, stop
 		select {
 		case <-signals:
 			_ = p.conn.Cancel(ctx, p.session) // fails only when the agent is gone
-			p.answers.giveUp()
+			p.answers.GiveUp()
 		case <-stop:
 			return
 		}
@@ -201,12 +203,12 @@ func exitCode(o serve.Outcome) int {
 }
 
 func (p *promptClient) turn(ctx context.Context, line string) (serve.Outcome, error) {
-	p.printer.prompt(line)
+	p.printer.Prompt(line)
 	r, err := p.conn.Prompt(ctx, acp.PromptRequest{SessionID: p.session, Prompt: []acp.ContentBlock{acp.Text(line)}})
 	if err != nil {
 		return serve.Outcome{}, err
 	}
-	p.printer.result(r)
+	p.printer.Result(r)
 	return serve.OutcomeOf(r.Meta)
 }
 
@@ -232,7 +234,7 @@ func (p *promptClient) confirms(code string) (confirmed, answered bool) {
 // ask puts a question on the terminal and reads a line.
 func (p *promptClient) ask(question string) (text string, answered bool) {
 	fmt.Fprint(p.std.Err, question)
-	text, answered = p.answers.line()
+	text, answered = p.answers.Line()
 	if text == "" { // the cursor still stands behind the question
 		fmt.Fprintln(p.std.Err)
 	}
@@ -240,13 +242,14 @@ func (p *promptClient) ask(question string) (text string, answered bool) {
 }
 
 // SessionUpdate prints.
-func (p *promptClient) SessionUpdate(n acp.SessionNotification) { p.printer.update(n) }
+func (p *promptClient) SessionUpdate(n acp.SessionNotification) { p.printer.Update(n) }
 
 var dismissed = acp.RequestPermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.OutcomeCancelled}}
 
 // RequestPermission asks on the terminal.
 func (p *promptClient) RequestPermission(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
-	_, gate := r.Meta["chant"] // a no would end the run: what is no answer leaves it waiting
+	chant, _ := r.Meta["chant"].(map[string]any)
+	_, gate := chant["gate"] // a no would end the run: what is no answer leaves it waiting
 	answer := acp.RejectOnce
 	switch {
 	case p.f.yes:
@@ -286,7 +289,7 @@ func permissionText(r acp.RequestPermissionRequest) string {
 	var b strings.Builder
 	for _, c := range r.ToolCall.Content {
 		if c.Content != nil {
-			b.WriteString(unfence(c.Content.Text))
+			b.WriteString(printer.Unfence(c.Content.Text))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -1,4 +1,4 @@
-package main
+package sessionscmd
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
-func newSessionsPrune(std console.Streams) *cobra.Command {
+func newPrune(std console.Streams) *cobra.Command {
 	o := thread.PruneOptions{OlderThan: 30 * 24 * time.Hour, Keep: 10_000, MaxBytes: 4 << 30}
 	c := &cobra.Command{
 		Use:   "prune [flags]",

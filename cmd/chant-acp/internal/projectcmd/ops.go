@@ -1,4 +1,4 @@
-package main
+package projectcmd
 
 import (
 	"fmt"
@@ -15,7 +15,8 @@ import (
 	"github.com/chant-acp/chant-acp/host/project"
 )
 
-func newOps(std console.Streams) *cobra.Command {
+// NewOps is the command ops.
+func NewOps(std console.Streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "ops [DIR]",

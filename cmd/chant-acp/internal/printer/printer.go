@@ -1,4 +1,6 @@
-package main
+// Package printer prints turns for people on a terminal: a thread that is read from
+// top to bottom, or JSON lines.
+package printer
 
 import (
 	"encoding/json"
@@ -10,8 +12,8 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 )
 
-// printer prints a turn: as a thread for people, or as JSON lines.
-type printer struct {
+// Printer prints turns. What it is told comes from one client, one call at a time.
+type Printer struct {
 	mu     sync.Mutex
 	out    io.Writer
 	json   bool
@@ -27,16 +29,23 @@ type printer struct {
 	steps map[string]string
 }
 
-func newPrinter(out io.Writer, asJSON bool) *printer { return &printer{out: out, json: asJSON} }
+// New prints to out, as JSON lines where that is wanted.
+func New(out io.Writer, asJSON bool) *Printer { return &Printer{out: out, json: asJSON} }
 
-func (p *printer) prompt(line string) {
+// NameSteps makes it print the title of each step as it begins: where what steps
+// print comes as terminal output, nothing else names them.
+func (p *Printer) NameSteps() { p.steps = map[string]string{} }
+
+// Prompt begins a turn.
+func (p *Printer) Prompt(line string) {
 	p.begun = false
 	if !p.json {
 		p.write("> " + line + "\n")
 	}
 }
 
-func (p *printer) result(r acp.PromptResponse) {
+// Result ends a turn.
+func (p *Printer) Result(r acp.PromptResponse) {
 	if p.json {
 		p.line(map[string]any{"result": r})
 		return
@@ -46,7 +55,7 @@ func (p *printer) result(r acp.PromptResponse) {
 }
 
 // freshLine ends an unfinished line.
-func (p *printer) freshLine() {
+func (p *Printer) freshLine() {
 	p.mu.Lock()
 	mid := p.mid
 	p.mu.Unlock()
@@ -55,7 +64,8 @@ func (p *printer) freshLine() {
 	}
 }
 
-func (p *printer) update(n acp.SessionNotification) {
+// Update prints what happens in a turn.
+func (p *Printer) Update(n acp.SessionNotification) {
 	if p.json {
 		p.line(n)
 		return
@@ -90,7 +100,7 @@ func (p *printer) update(n acp.SessionNotification) {
 }
 
 // planned prints a plan, and later what goes on in it.
-func (p *printer) planned(entries []acp.PlanEntry) {
+func (p *Printer) planned(entries []acp.PlanEntry) {
 	var b strings.Builder
 	switch {
 	case len(entries) > len(p.plan):
@@ -115,7 +125,7 @@ func planLine(e acp.PlanEntry) string {
 }
 
 // aside prints lines of their own between what else is printed.
-func (p *printer) aside(text string) {
+func (p *Printer) aside(text string) {
 	p.leaveTerminal()
 	p.write(p.fences.flush())
 	p.freshLine()
@@ -124,7 +134,7 @@ func (p *printer) aside(text string) {
 }
 
 // leaveTerminal ends a piece of terminal output.
-func (p *printer) leaveTerminal() {
+func (p *Printer) leaveTerminal() {
 	if !p.terminal {
 		return
 	}
@@ -133,7 +143,7 @@ func (p *printer) leaveTerminal() {
 	p.mid, p.terminal = false, false
 }
 
-func (p *printer) write(s string) {
+func (p *Printer) write(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s == "" {
@@ -143,7 +153,7 @@ func (p *printer) write(s string) {
 	_, _ = io.WriteString(p.out, s) // run sees to a failure: the turn still has to end in order
 }
 
-func (p *printer) line(v any) {
+func (p *Printer) line(v any) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // text stays readable; this is no web page
@@ -213,8 +223,8 @@ func (f *fences) flush() string {
 	return held
 }
 
-// unfence is strip for a whole text.
-func unfence(text string) string {
+// Unfence takes the lines that open and close code blocks out of a whole text.
+func Unfence(text string) string {
 	var f fences
 	return f.strip(text) + f.flush()
 }

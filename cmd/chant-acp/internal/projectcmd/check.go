@@ -1,4 +1,4 @@
-package main
+package projectcmd
 
 import (
 	"cmp"
@@ -15,7 +15,8 @@ import (
 	"github.com/chant-acp/chant-acp/host/project"
 )
 
-func newCheck(std console.Streams) *cobra.Command {
+// NewCheck is the command check.
+func NewCheck(std console.Streams) *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
 		Use:   "check [DIR]",

@@ -1,4 +1,6 @@
-package main
+// Package sessionscmd is the command sessions: it lists, shows, exports and removes
+// the sessions that were kept.
+package sessionscmd
 
 import (
 	"bufio"
@@ -19,7 +21,8 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
-func newSessions(std console.Streams) *cobra.Command {
+// New is the command, with those below it.
+func New(std console.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sessions",
 		Short: "List, read, export and remove the sessions that were kept",
@@ -27,7 +30,7 @@ func newSessions(std console.Streams) *cobra.Command {
 $XDG_STATE_HOME/chant-acp, else ~/.local/state/chant-acp), so that a client can
 open them again. An ID may be shortened as long as it names one session only.`,
 	}
-	c.AddCommand(newSessionsList(std), newSessionsShow(std), newSessionsExport(std), newSessionsDelete(std), newSessionsPrune(std))
+	c.AddCommand(newList(std), newShow(std), newExport(std), newDelete(std), newPrune(std))
 	return c
 }
 
@@ -98,7 +101,7 @@ func (k kept) events(ctx context.Context, id string) iter.Seq2[agent.Event, erro
 	}
 }
 
-func newSessionsList(std console.Streams) *cobra.Command {
+func newList(std console.Streams) *cobra.Command {
 	var cwd string
 	var asJSON bool
 	c := &cobra.Command{
@@ -142,7 +145,7 @@ func printRecord(out io.Writer, r agent.SessionRecord, asJSON bool) {
 	fmt.Fprintf(out, "%s  %s  %-40s  %s\n", r.ID, r.Updated.Local().Format("2006-01-02 15:04"), title, console.Printable(r.Cwd))
 }
 
-func newSessionsExport(std console.Streams) *cobra.Command {
+func newExport(std console.Streams) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "export ID [flags]",
@@ -180,7 +183,7 @@ func writeTo(file string, doc *conversation.Document) error {
 	return errors.Join(doc.Write(f), f.Close())
 }
 
-func newSessionsDelete(std console.Streams) *cobra.Command {
+func newDelete(std console.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete ID...",
 		Short: "Remove sessions and the logs of their commands",

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bufio"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answers reads the lines that a person types on a terminal. A signal has to
+// Answers reads the lines that a person types on a terminal. A signal has to
 // end the wait for one, and a plain Read can't be ended.
-type answers struct {
+type Answers struct {
 	in    *os.File
 	lines *bufio.Reader
 
@@ -19,25 +19,27 @@ type answers struct {
 	once        sync.Once
 }
 
-func newAnswers(in *os.File) (*answers, error) {
+// NewAnswers reads from a terminal. The caller closes it, which does not close in.
+func NewAnswers(in *os.File) (*Answers, error) {
 	woken, wake, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	return &answers{in: in, lines: bufio.NewReader(in), woken: woken, wake: wake}, nil
+	return &Answers{in: in, lines: bufio.NewReader(in), woken: woken, wake: wake}, nil
 }
 
-// giveUp ends the wait for this line and every later one.
-func (a *answers) giveUp() { a.once.Do(func() { _ = a.wake.Close() }) }
+// GiveUp ends the wait for this line and every later one.
+func (a *Answers) GiveUp() { a.once.Do(func() { _ = a.wake.Close() }) }
 
-func (a *answers) close() {
-	a.giveUp()
+// Close ends every wait.
+func (a *Answers) Close() {
+	a.GiveUp()
 	_ = a.woken.Close() // nobody waits any more
 }
 
-// line returns the next line, "" at the end of the input. given is false when
+// Line returns the next line, "" at the end of the input. given is false when
 // the wait was ended.
-func (a *answers) line() (text string, given bool) {
+func (a *Answers) Line() (text string, given bool) {
 	if a.lines.Buffered() == 0 && !a.ready() {
 		return "", false
 	}
@@ -50,7 +52,7 @@ func (a *answers) line() (text string, given bool) {
 
 // ready waits until there is something to read and says whether there is. A
 // terminal has something when a line is complete.
-func (a *answers) ready() bool {
+func (a *Answers) ready() bool {
 	fds := []unix.PollFd{
 		{Fd: int32(a.in.Fd()), Events: unix.POLLIN},
 		{Fd: int32(a.woken.Fd()), Events: unix.POLLIN},
