@@ -165,7 +165,7 @@ modernc.org/quickjs v0.27.0
 // the shims, the modules that evaluate, and the rules written in Go, which the
 // number stands for.
 func evaluatorVersion() string {
-	const rules = "3"
+	const rules = "4"
 	sum := sha256.Sum256([]byte(rules + "\n" + wire.ShimSource() + engines))
 	return hex.EncodeToString(sum[:])
 }

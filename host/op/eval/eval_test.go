@@ -203,18 +203,6 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// TestLaterImport looks whether a name that is made at run time opens a file.
-func TestLaterImport(t *testing.T) {
-	dir := project(t, map[string]string{
-		"a.op.ts":   head + `let got = "nothing"; const name = "./other.js"; import(name).then((m) => { got = m.x; }); export default Op({ name: "a", phases: [phase("p", [shell(got)])] });`,
-		"other.mjs": `export const x = "something";`,
-	})
-	o, err := load(t, dir, eval.Options{}).Find("a")
-	if err != nil || strings.Contains(string(o.Config.JSON()), "something") {
-		t.Errorf("got %v, %v", o, err)
-	}
-}
-
 func TestPositions(t *testing.T) {
 	dir := project(t, map[string]string{
 		"a.op.ts":  "\nimport { x } from \"./lib/b\";\nexport default x;",

@@ -104,9 +104,51 @@ func (b *bundler) setup(file string, build api.PluginBuild) {
 	})
 	build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: ours}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		text, err := b.load(a.Path)
-		return api.OnLoadResult{Contents: &text, Loader: loaderOf(a.Path)}, err
+		if err != nil {
+			return api.OnLoadResult{}, err
+		}
+		loader := loaderOf(a.Path)
+		if wrong := computedImports(a.Path, text, loader); wrong != nil {
+			return api.OnLoadResult{Errors: wrong}, nil
+		}
+		return api.OnLoadResult{Contents: &text, Loader: loader}, nil
+	})
+	// Else esbuild would open what is in no namespace of ours by itself.
+	build.OnLoad(api.OnLoadOptions{Filter: ".*"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+		return api.OnLoadResult{}, fmt.Errorf("%s can't be read: only files of the project are", a.Path)
 	})
 }
+
+// computedImports refuses imports whose name is not one literal. Bundling them,
+// esbuild would look for the files that the name may mean by itself, wherever
+// they are. It only does so in bundles, so that here, where it translates one
+// file, it finds these imports and opens nothing.
+func computedImports(file, text string, loader api.Loader) []api.Message {
+	if loader == api.LoaderJSON {
+		return nil
+	}
+	result := api.Transform(text, api.TransformOptions{
+		Loader: loader, Sourcefile: file, Format: api.FormatCommonJS, Target: api.ES2022, TsconfigRaw: "{}",
+		LogLevel: api.LogLevelSilent, LogLimit: 20,
+		LogOverride: map[string]api.LogLevel{dynamicImport: api.LogLevelError, requireCall: api.LogLevelError},
+	})
+	var wrong []api.Message
+	for _, m := range result.Errors {
+		if m.ID != dynamicImport && m.ID != requireCall {
+			continue // bundling it tells
+		}
+		m.Text = "it has an import whose name is not one literal; write each file's name out"
+		m.Location.File = ours + ":" + file
+		wrong = append(wrong, m)
+	}
+	return wrong
+}
+
+// esbuild's names for an import() and a require() without a literal name.
+const (
+	dynamicImport = "unsupported-dynamic-import"
+	requireCall   = "unsupported-require-call"
+)
 
 func loaderOf(file string) api.Loader {
 	switch path.Ext(file) {

@@ -111,7 +111,7 @@ func evaluateFile(root *os.Root, e *engine, file string, part func(wire.Answer))
 	}
 	part(wire.Answer{More: true, Seen: b.seen, Environ: true})
 	r, err := e.evaluate(script)
-	a := wire.Answer{Environ: r.Unknown || r.Cwd || len(r.Env) > 0}
+	a := wire.Answer{Environ: r.Environ}
 	switch {
 	case err != nil:
 		message, spent := explain(err)

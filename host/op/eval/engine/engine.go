@@ -42,17 +42,15 @@ func newEngine(environ []string, dir string) (*engine, error) {
 
 // result is what the shims say of a file.
 type result struct {
-	Config string   `json:"config"`
-	Error  string   `json:"error"`
-	Env    []string `json:"env"` // variables that were read
-	Cwd    bool     `json:"cwd"` // the working directory was
-	// Unknown says that the file ended in a way that left Env and Cwd unknown.
-	Unknown bool `json:"-"`
+	Config string `json:"config"`
+	Error  string `json:"error"`
+	// Environ says that the file read variables of the environment, or the
+	// working directory.
+	Environ bool `json:"-"`
 }
 
 // evaluate runs the script of a file.
-func (e *engine) evaluate(script string) (result, error) {
-	var r result
+func (e *engine) evaluate(script string) (r result, err error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return r, err
@@ -62,13 +60,14 @@ func (e *engine) evaluate(script string) (result, error) {
 	defer e.running.Store(nil)
 	vm.SetMemoryLimit(wire.MaxMemory)
 	vm.SetCanBlock(false)
-	if err := e.run(vm, script, &r); err != nil {
-		vm.SetMemoryLimit(wire.MaxMemory + 1<<20) // which may be what ended it
-		reads := result{}
-		reads.Unknown = call(vm, &reads, "__chant_reads") != nil
-		return reads, err
+	// Noted here, where no code of a file can keep it from being noted.
+	var read bool
+	if err := vm.RegisterFunc("__chant_note", func() { read = true }, false); err != nil {
+		return r, err
 	}
-	return r, nil
+	err = e.run(vm, script, &r)
+	r.Environ = read
+	return r, err
 }
 
 func (e *engine) run(vm *quickjs.VM, script string, r *result) error {
@@ -80,15 +79,6 @@ func (e *engine) run(vm *quickjs.VM, script string, r *result) error {
 	}
 	// A CommonJS module, as esbuild wrote it.
 	answer, err := vm.Eval("(() => { const module = { exports: {} }; (function (module, exports) {\n"+script+"\n})(module, module.exports); return __chant_finish(module.exports); })()", quickjs.EvalGlobal)
-	if err != nil {
-		return err
-	}
-	return read(answer, r)
-}
-
-// call reads what a function of the shims says.
-func call(vm *quickjs.VM, r *result, name string) error {
-	answer, err := vm.Call(name)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // What the evaluator calls: boot before a file, module for each package that the
-// file imports, finish after it, reads where it threw.
+// file imports, finish after it.
 
 const packages = {
   "@intentius/chant/op": () => ({ ...builders, ...sprites }),
@@ -25,10 +25,8 @@ hidden("__chant_boot", (text) => {
 
 hidden("__chant_module", (pkg) => (loaded[pkg] ??= moduleOf(pkg, packages[pkg]?.())));
 
-hidden("__chant_reads", () => stringify({ env: readNames, cwd: cwdRead }));
-
 hidden("__chant_finish", (exported) => {
-  const answer = { env: readNames, cwd: cwdRead };
+  const answer = {};
   const found = exported?.default;
   const props = found !== null && (typeof found === "object" || typeof found === "function") ? found.props : undefined;
   if (inertNames.length > 0) {

@@ -3,8 +3,16 @@
 // read, or a run could not be resumed.
 
 const inertNames = []; // names that became something else than themselves
-const readNames = []; // variables that were read, "*" for all
-let cwdRead = false;
+
+// What is used after the file has run its first line is taken before: the file
+// can put something else in its place.
+const { ownKeys, getOwnPropertyDescriptor } = Reflect;
+const text = String;
+
+// note tells the evaluator that the environment was read. It is a function of
+// the evaluator's own, and only this file's.
+const note = globalThis.__chant_note;
+delete globalThis.__chant_note;
 
 function refuse(message) {
   const e = new Error(message);
@@ -13,19 +21,16 @@ function refuse(message) {
 }
 
 function environment(values, cwd) {
-  const note = (key) => {
-    if (typeof key === "string" && !readNames.includes(key)) readNames.push(key);
-  };
   const env = new Proxy(Object.assign(Object.create(null), values), {
-    get(target, key) { note(key); return target[key]; },
-    has(target, key) { note(key); return key in target; },
-    getOwnPropertyDescriptor(target, key) { note(key); return Reflect.getOwnPropertyDescriptor(target, key); },
-    ownKeys(target) { note("*"); return Reflect.ownKeys(target); },
-    set(target, key, value) { target[key] = String(value); return true; },
+    get(target, key) { note(); return target[key]; },
+    has(target, key) { note(); return key in target; },
+    getOwnPropertyDescriptor(target, key) { note(); return getOwnPropertyDescriptor(target, key); },
+    ownKeys(target) { note(); return ownKeys(target); },
+    set(target, key, value) { target[key] = text(value); return true; },
   });
   globalThis.process = {
     env,
-    cwd() { cwdRead = true; return cwd; },
+    cwd() { note(); return cwd; },
     exit() { throw refuse("it calls process.exit; an Op's file only says what to run"); },
     argv: [],
     versions: {},

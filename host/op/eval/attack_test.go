@@ -1,0 +1,105 @@
+package eval_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chant-acp/chant-acp/host/op/eval"
+)
+
+const secret = "the-secret-of-another-folder"
+
+// TestImportsReadOnlyTheProject holds that no way of naming a file reads one
+// outside the project, and that a name which is not one literal is refused.
+func TestImportsReadOnlyTheProject(t *testing.T) {
+	base := project(t, map[string]string{
+		"home/secret.json":  `{"x": "` + secret + `"}`,
+		"home/secret.js":    `module.exports = "` + secret + `"`,
+		"home/id_rsa":       secret,
+		"repo/lib/a.js":     `export const x = "a";`,
+		"repo/lib/b.js":     `export const x = "b";`,
+		"repo/lib/data.txt": secret,
+	})
+	const glob = "whose name is not one literal"
+	bad := map[string]struct{ text, message string }{
+		"require-plus":     {`const x = "ret.json"; const y = require("../home/sec" + x);`, glob},
+		"require-template": {"const x = 'secret'; require(`../home/${x}.js`);", glob},
+		"import-plus":      {`const n = "secret"; import("../home/" + n + ".json");`, glob},
+		"import-template":  {"const n = 'id_rsa'; import(`../home/${n}`);", glob},
+		"import-type":      {`const n = "id_"; import("../home/" + n + "rsa", { with: { type: "text" } });`, glob},
+		"import-inside":    {`const n = "a"; import("./lib/" + n + ".js");`, glob},
+		"import-eval":      {`const x = "secret"; import("../home/" + x + ".js"); eval("require_");`, glob},
+		"import-variable":  {`const n = "./lib/a.js"; import(n).then(() => {});`, glob},
+		"require-variable": {`const n = "./lib/a"; require(n);`, glob},
+		"require-two":      {`require("./lib/a", 1);`, glob},
+		"require-value":    {`const r = require; r("./lib/a");`, "evaluated without Node"},
+		"dead-code":        {`const x = "secret"; if (false) { require("../home/" + x + ".js"); import("../home/" + x); }`, glob},
+		"in-a-function":    {"function f(x) { return import(`../home/${x}.json`) }", glob},
+		"in-a-module":      {`import "./lib/deep";`, glob},
+		"text-attribute":   {`import x from "../home/id_rsa" with { type: "text" }; export default x;`, "outside the project"},
+		"text-inside":      {`import x from "./lib/data.txt" with { type: "text" }; export default x;`, "only files that end in"},
+		"file-address":     {`import x from "file://` + base + `/home/secret.js"; export default x;`, "files of the project"},
+		"data-address":     {`import x from "data:text/javascript,export default 1"; export default x;`, "files of the project"},
+		"absolute":         {`import x from "` + base + `/home/secret.js"; export default x;`, "files of the project"},
+		"resolve":          {`require.resolve("../home/secret.js");`, "outside the project"},
+	}
+	files := map[string]string{"lib/deep.ts": `const n = "secret"; require("../../home/" + n + ".js");`}
+	for name, b := range bad {
+		files[name+".op.ts"] = b.text + "\n" + good
+	}
+	dir := filepath.Join(base, "repo")
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache := t.TempDir()
+	set := load(t, dir, eval.Options{Cache: cache})
+	for _, f := range set.Failed {
+		name := strings.TrimSuffix(f.File, ".op.ts")
+		if b, known := bad[name]; !known || !strings.Contains(f.Error(), b.message) {
+			t.Errorf("%s: got %v, want %q in it", f.File, f, b.message)
+		}
+		delete(bad, name)
+	}
+	for name := range bad {
+		t.Errorf("%s was read as an Op", name)
+	}
+	if _, text := stored(t, cache); strings.Contains(text, secret) {
+		t.Error("the cache holds what lies outside the project")
+	}
+}
+
+// TestReadsOfTheEnvironmentAreNoticed holds that a value of the environment is
+// never kept, whatever a file does to what it can reach before it reads it.
+func TestReadsOfTheEnvironmentAreNoticed(t *testing.T) {
+	files := make(map[string]string)
+	for name, before := range map[string]string{
+		"plain":     ``,
+		"includes":  `Array.prototype.includes = () => true; Array.prototype.push = () => 0;`,
+		"json":      `JSON.stringify = () => "{}"; Array.prototype.toJSON = () => []; Object.prototype.toJSON = () => ({});`,
+		"reflect":   `let all: any; Reflect.ownKeys = (x: any) => { all = x; return [] }; Reflect.getOwnPropertyDescriptor = (x: any) => { all = x; return undefined };`,
+		"string":    `(globalThis as any).String = (x: any) => x;`,
+		"prototype": `Object.prototype.hasOwnProperty = () => true; Function.prototype.call = () => 0 as any;`,
+		"hooks":     `for (const n of Object.getOwnPropertyNames(globalThis)) if (n.startsWith("__chant")) try { (globalThis as any)[n] = () => "{}" } catch {}`,
+	} {
+		files[name+".op.ts"] = strings.Replace(simple(name, `"echo " + process.env.TOKEN!.split("").join("+")`), "export default", before+"\nexport default", 1)
+	}
+	cache := t.TempDir()
+	load(t, project(t, files), eval.Options{Cache: cache, Environ: []string{"TOKEN=abc"}})
+	entries, err := filepath.Glob(filepath.Join(cache, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range entries {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "a+b+c") {
+			t.Errorf("the cache holds a value of the environment:\n%s", text)
+		}
+	}
+}
