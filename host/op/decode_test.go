@@ -58,7 +58,7 @@ phases:
         fn: helmInstall
         args: {name: web, chart: ./chart, set: {replicas: 3, ratio: 0.50, debug: false, none: ~}}
         profile: longInfra
-      - {kind: gate, signalName: third, timeout: 30s}
+      - {kind: gate, signalName: third, timeout: 30s, bind: ["k8s/**/*.yaml"], evidence: [plan.txt, 7]}
       - {kind: exec, argv: [make, 7]}
       - {kind: sleep, duration: 10m}
       - {kind: waitForEvent, key: k, schema: {}}
@@ -82,7 +82,7 @@ const fullJSON = `{"name":"deploy","overview":"Deploys all of it","taskQueue":"q
 	`{"kind":"waitForEvent","key":"order 7","timeout":"1d"}]},` +
 	`{"name":"Long","steps":[` +
 	`{"kind":"activity","fn":"helmInstall","args":{"name":"web","chart":"./chart","set":{"replicas":3,"ratio":0.5,"debug":false,"none":null}},"profile":"longInfra"},` +
-	`{"kind":"gate","signalName":"third","timeout":"30s"},` +
+	`{"kind":"gate","signalName":"third","timeout":"30s","bind":["k8s/**/*.yaml"],"evidence":["plan.txt","7"]},` +
 	`{"kind":"exec","argv":["make","7"]},` +
 	`{"kind":"sleep","duration":"10m"},` +
 	`{"kind":"waitForEvent","key":"k","schema":{}}]}],` +
@@ -106,7 +106,7 @@ func TestDecode(t *testing.T) {
 		{Kind: op.Sleep, Duration: 90 * time.Second},
 		{Kind: op.WaitForEvent, Name: "order 7", Timeout: 24 * time.Hour},
 		{Kind: op.Activity, Fn: "helmInstall", Args: json.RawMessage(`{"name":"web","chart":"./chart","set":{"replicas":3,"ratio":0.5,"debug":false,"none":null}}`), Profile: "longInfra"},
-		{Kind: op.Gate, Name: "third", Timeout: 30 * time.Second},
+		{Kind: op.Gate, Name: "third", Timeout: 30 * time.Second, Bind: []string{"k8s/**/*.yaml"}, Evidence: []string{"plan.txt", "7"}},
 		{Kind: op.Exec, Argv: []string{"make", "7"}},
 		{Kind: op.Sleep, Duration: 10 * time.Minute},
 		{Kind: op.WaitForEvent, Name: "k", Schema: json.RawMessage(`{}`)},
@@ -199,6 +199,10 @@ func TestDecodeErrors(t *testing.T) {
 		{"null shell", step("shell:§"), "must be text, and is empty"},
 		{"exec of text", step("exec: §make all"), "must be a list"},
 		{"exec of nothing", step("exec: §[]"), "names no program"},
+		{"bind outside", step("{gate: x, bind: [§../y]}"), "must be a path below the project's folder"},
+		{"bind that is no pattern", step("{gate: x, bind: [§'[a']}"), "is no pattern"},
+		{"evidence outside", step("{gate: x, evidence: [§/etc/passwd]}"), "must be a path below the project's folder"},
+		{"evidence that is no list", step("{gate: x, evidence: §a}"), "evidence of"},
 		{"cwd outside", step("{exec: [x], cwd: §../y}"), "leads out of it"},
 		{"cwd absolute", step("{exec: [x], cwd: §/y}"), "inside the project"},
 		{"cwd of shell outside", step("{shell: x, cwd: §../../../}"), "leads out of it"},
@@ -316,7 +320,7 @@ func TestRestoreNamesTheStep(t *testing.T) {
 		`{"kind":7}`, `{"kind":"lunch"}`, `{}`, `7`,
 		`{"kind":"gate","signalName":7}`, `{"kind":"gate","signalName":"a b"}`, `{"kind":"gate"}`, `{"kind":"gate","signalName":"g","timeout":7}`,
 		`{"kind":"gate","signalName":"g","timeout":"soon"}`, `{"kind":"gate","signalName":"g","description":7}`, `{"kind":"gate","signalName":"g","schema":7}`,
-		`{"kind":"gate","signalName":"g","schema":{"type":5}}`, `{"kind":"gate","signalName":"first"}`,
+		`{"kind":"gate","signalName":"g","schema":{"type":5}}`, `{"kind":"gate","signalName":"g","bind":"a"}`, `{"kind":"gate","signalName":"g","evidence":["../a"]}`, `{"kind":"gate","signalName":"first"}`,
 		`{"kind":"activity","fn":7}`, `{"kind":"activity","fn":""}`, `{"kind":"activity","fn":"f","args":7}`, `{"kind":"activity","fn":"f","profile":7}`,
 		`{"kind":"activity","fn":"f","outcomeAttribute":7}`, `{"kind":"activity","fn":"f","outcomeAttribute":{"name":7}}`, `{"kind":"activity","fn":"f","outcomeAttribute":{"name":"x","from":7}}`,
 		`{"kind":"activity","fn":"shellCmd","args":{"cmd":"x","cwd":"/"}}`, `{"kind":"activity","fn":"shellCmd","args":{"cmd":"x","cwd":7}}`,

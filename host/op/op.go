@@ -104,6 +104,10 @@ type Step struct {
 	// Timeout bounds the wait for a gate or event: [DefaultWait] where the file
 	// says nothing of a gate, 0 for no bound of an event.
 	Timeout time.Duration
+	// Bind are globs of files that an approval of a gate is for too, and Evidence
+	// the paths of files that a person is to look at; both slash-separated, below
+	// the project's folder. See [CheckGlob].
+	Bind, Evidence []string
 	// Schema is the JSON Schema that the answer to a gate or event must meet;
 	// nil for none.
 	Schema json.RawMessage

@@ -81,6 +81,8 @@ func TestSchemaAgreesWithDecode(t *testing.T) {
 		"exec: [go, 1, true]", "exec: []", "exec: ['']", "exec: go", "exec: [go, [a]]",
 		"gate: ok", "gate: not ok", "gate: 7", "{gate: ok, timeout: 1h30m}", "{gate: ok, timeout: 1.5h}", "{gate: ok, timeout: soon}", "{gate: ok, timeout: 10}",
 		"{gate: ok, description: d, schema: {type: object}}", "{gate: ok, schema: [1]}", "{gate: ok, env: {}}",
+		"{gate: ok, bind: [a/**], evidence: [b]}", "{gate: ok, bind: a}", "{gate: ok, evidence: [/a]}", "{gate: ok, bind: ['']}", "{shell: make, bind: [a]}",
+		"{kind: gate, signalName: ok, bind: [a], evidence: []}",
 		"sleep: 90s", "sleep: 1h 30m", "sleep: 1 h", "sleep: ''", "{sleep: 1s, timeout: 1s}",
 		"waitForEvent: order 7", "waitForEvent: ''", "{waitForEvent: k, timeout: 1d, schema: {}}",
 		"{kind: activity, fn: f}", "{kind: activity}", "{kind: activity, fn: f, args: {a: [1]}}", "{kind: activity, fn: f, args: [1]}", "{kind: activity, fn: f, argv: [a]}",

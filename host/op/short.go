@@ -16,7 +16,7 @@ type shortForm struct {
 var shortForms = []shortForm{
 	{"shell", Activity, "args", []string{"env", "cwd", "profile", "outcomeAttribute"}},
 	{"exec", Exec, "argv", []string{"env", "cwd", "profile", "outcomeAttribute"}},
-	{"gate", Gate, "signalName", []string{"timeout", "description", "schema"}},
+	{"gate", Gate, "signalName", []string{"timeout", "description", "schema", "bind", "evidence"}},
 	{"sleep", Sleep, "duration", nil},
 	{"waitForEvent", WaitForEvent, "key", []string{"timeout", "description", "schema"}},
 }

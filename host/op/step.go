@@ -86,7 +86,7 @@ func (d *decoder) attempts(n *node, what string, s *Step) {
 }
 
 func (d *decoder) gate(n *node, what string, s *Step) {
-	d.fields(n, what, "kind", "signalName", "timeout", "description", "schema")
+	d.fields(n, what, "kind", "signalName", "timeout", "description", "schema", "bind", "evidence")
 	if v := d.need(n, what, "signalName"); v != nil {
 		s.Name = d.word(v, "the name of the gate in "+what)
 		if d.gates[s.Name] {
@@ -98,6 +98,26 @@ func (d *decoder) gate(n *node, what string, s *Step) {
 	if n.get("timeout") == nil {
 		s.Timeout = DefaultWait
 	}
+	s.Bind = d.paths(n, what, "bind", CheckGlob)
+	s.Evidence = d.paths(n, what, "evidence", CheckPath)
+}
+
+// maxPaths bounds the globs and the paths of a gate.
+const maxPaths = 100
+
+// paths reads a list of paths below the project's folder.
+func (d *decoder) paths(n *node, what, key string, check func(string) error) []string {
+	v := d.optional(n, key)
+	list := d.texts(v, key+" of "+what)
+	if len(list) > maxPaths {
+		d.bad(v.at, "%s of %s has more than %d elements; write fewer, wider ones", key, what, maxPaths)
+	}
+	for i, s := range list {
+		if err := check(s); err != nil {
+			d.bad(v.items[i].at, "%s of %s: %v", key, what, err)
+		}
+	}
+	return list
 }
 
 func (d *decoder) event(n *node, what string, s *Step) {

@@ -9,26 +9,6 @@ import (
 	"strings"
 )
 
-// CheckGlob says what is wrong with a pattern of bind: slash-separated, below the
-// project's folder, each part as in path.Match, or ** for any number of folders.
-func CheckGlob(pattern string) error {
-	if pattern == "" || path.IsAbs(pattern) || !filepath.IsLocal(filepath.FromSlash(path.Clean(pattern))) {
-		return fmt.Errorf("%q must be a path below the project's folder", pattern)
-	}
-	if _, err := path.Match(pattern, ""); err != nil {
-		return fmt.Errorf("%q is no pattern: %w", pattern, err)
-	}
-	return nil
-}
-
-// CheckPath says what is wrong with a path of evidence.
-func CheckPath(name string) error {
-	if name == "" || path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fmt.Errorf("%q must be the path of a file below the project's folder", name)
-	}
-	return nil
-}
-
 // bind adds the files that the patterns name. Links are not followed, and what git
 // and chant-acp keep for themselves is not looked at.
 func (m *maker) bind(patterns []string) error {
@@ -37,8 +17,11 @@ func (m *maker) bind(patterns []string) error {
 	}
 	var split [][]string
 	for _, p := range patterns {
-		if err := CheckGlob(p); err != nil {
-			return fmt.Errorf("bind: %w", err)
+		if !filepath.IsLocal(filepath.FromSlash(p)) {
+			return fmt.Errorf("bind: %q leads out of the project", p)
+		}
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Errorf("bind: %q is no pattern: %w", p, err)
 		}
 		split = append(split, strings.Split(path.Clean(p), "/"))
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/chant-acp/chant-acp/internal/trust"
 )
@@ -46,8 +47,7 @@ type Work struct {
 	Root     string // the project's folder, absolute
 	Texts    []Text
 	Commands []Command
-	// Steps are shown among the commands' own lines where they are nil.
-	Steps    []string
+	Steps    []string // as they are shown; nil for what is shown of the commands
 	Bind     []string // globs of files below Root; ** is any number of folders
 	Evidence []string // paths of files below Root
 }
@@ -64,7 +64,7 @@ func Of(work Work) (Subject, error) {
 		return Subject{}, fmt.Errorf("the project's folder: %w", err)
 	}
 	defer folder.Close()
-	m := &maker{root: root, folder: folder, read: map[string]Part{}}
+	m := &maker{root: root, folder: folder, read: map[string]Part{}, words: map[string]bool{}}
 	for _, t := range work.Texts {
 		m.parts = append(m.parts, Part{Kind: KindText, Name: t.Name, SHA256: sum([]byte(t.Value)), Size: int64(len(t.Value))})
 	}
@@ -94,6 +94,7 @@ type maker struct {
 	folder *os.Root
 	parts  []Part
 	read   map[string]Part // what was read, by limit and path below root
+	words  map[string]bool // that were looked at, as absolute paths
 	bound  int64           // bytes that bind and evidence named
 }
 
@@ -165,20 +166,28 @@ func (m *maker) below(path string) (string, bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// named adds the file of the project that a word is the path of, if it is one.
+// maxWord is the longest word that may be a path, in bytes (PATH_MAX).
+const maxWord = 4096
+
+// named adds the file of the project that a word is the path of. Where there is
+// none yet, that counts: one that comes is not what was looked at.
 func (m *maker) named(word, dir string) {
-	if word == "" || strings.IndexByte(word, 0) >= 0 {
+	if word == "" || word[0] == '-' || len(word) > maxWord || strings.ContainsAny(word, "\x00\n") {
 		return
 	}
 	if !filepath.IsAbs(word) {
 		word = filepath.Join(dir, word)
 	}
-	path, err := filepath.EvalSymlinks(word)
-	if err != nil {
+	if m.words[word] {
 		return
 	}
+	m.words[word] = true
+	path, err := filepath.EvalSymlinks(word)
+	if err != nil {
+		path = filepath.Clean(word)
+	}
 	rel, inside := m.below(path)
-	if info, err := os.Lstat(path); !inside || err != nil || !info.Mode().IsRegular() {
+	if !inside || rel == "." {
 		return
 	}
 	p := m.content(rel, MaxNamed)
@@ -195,7 +204,7 @@ func (m *maker) content(rel string, limit int64) Part {
 	}
 	p, err := m.hash(rel, limit)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
 		p = Part{Lacks: notThere}
 	case err != nil:
 		p = Part{Lacks: "not readable"}
@@ -217,7 +226,7 @@ func (m *maker) hash(rel string, limit int64) (Part, error) {
 	p := Part{Size: info.Size(), Changed: changed(info)}
 	switch {
 	case !info.Mode().IsRegular():
-		return Part{Lacks: "not a regular file"}, nil
+		return Part{Lacks: "not a file"}, nil
 	case limit >= 0 && info.Size() > limit:
 		p.Lacks = "larger than is looked at"
 		return p, nil

@@ -18,14 +18,17 @@ type shellWord struct {
 func shellWords(line string) []shellWord {
 	var words []shellWord
 	var word strings.Builder
-	begun, command := false, true
+	begun, command, output := false, true, false
 	end := func() {
 		if !begun {
 			return
 		}
-		w := shellWord{word.String(), command}
-		words = append(words, w)
-		command = command && leadsOn(w.text)
+		if w := (shellWord{word.String(), command}); output {
+			output = false
+		} else {
+			words = append(words, w)
+			command = command && leadsOn(w.text)
+		}
 		word.Reset()
 		begun = false
 	}
@@ -35,7 +38,7 @@ func shellWords(line string) []shellWord {
 			end()
 		case '\n', ';', '&', '|', '(', ')', '`':
 			end()
-			command = true
+			command, output = true, false
 		case '{', '}':
 			if begun { // of an expansion
 				word.WriteByte(c)
@@ -44,6 +47,7 @@ func shellWords(line string) []shellWord {
 			}
 		case '<', '>':
 			end()
+			output = c == '>' // what it holds does not count: it is written
 		case '#':
 			if !begun {
 				for i+1 < len(line) && line[i+1] != '\n' {

@@ -124,10 +124,10 @@ const maxTold = 5
 // Compare says what of a subject is not what it was, as a clause such as
 // "scripts/ship changed at 14:02, after the question"; "" where nothing is. since is
 // when it was asked, and event what was done then: "the question".
+//
+// is may be of fewer commands than was, such as those that are left to run:
+// programs and files that none of them names do not count.
 func Compare(was, is Subject, since time.Time, event string) string {
-	if was.Digest() == is.Digest() {
-		return ""
-	}
 	var said []string
 	say := func(text string) {
 		if !slices.Contains(said, text) {
@@ -138,7 +138,9 @@ func Compare(was, is Subject, since time.Time, event string) string {
 	for _, p := range before {
 		i := slices.IndexFunc(after, func(o Part) bool { return o.Kind == p.Kind && o.Name == p.Name })
 		if i < 0 {
-			say(p.gone())
+			if p.Kind != KindProgram && p.Kind != KindFile {
+				say(p.Name + " is not there any more")
+			}
 			continue
 		}
 		say(p.became(after[i], since))
@@ -147,8 +149,8 @@ func Compare(was, is Subject, since time.Time, event string) string {
 	for _, p := range after {
 		say(p.Name + " is new" + when(p, since))
 	}
-	if len(said) == 0 { // only the steps differ, which their texts would say too
-		said = []string{"the steps changed"}
+	if len(said) == 0 {
+		return ""
 	}
 	if more := len(said) - maxTold; more > 0 {
 		said = append(said[:maxTold], fmt.Sprintf("%d more", more))
@@ -170,18 +172,13 @@ func without(list, other []Part) (left []Part) {
 	return left
 }
 
-func (p Part) gone() string {
-	if p.Kind == KindText {
-		return p.Name + " is not there any more"
-	}
-	return p.Name + " is not named any more"
-}
-
 // became says what happened to a part.
 func (p Part) became(now Part, since time.Time) string {
 	switch {
 	case now.Lacks == notThere:
 		return p.Name + " is not there any more"
+	case p.Lacks == notThere:
+		return p.Name + " is new" + when(now, since)
 	case now.Lacks != p.Lacks && now.Lacks != "":
 		return p.Name + " is " + now.Lacks + " now"
 	case p.Path != now.Path && now.Path != "" && p.Path != "":

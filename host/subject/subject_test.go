@@ -110,8 +110,9 @@ func TestWhatCounts(t *testing.T) {
 		{"a file that a word names", run("cat", "plan.out"), write("plan.out", "another"), "plan.out changed at "},
 		{"by its absolute path", run("cat", "ROOT/plan.out"), write("plan.out", "another"), "plan.out changed at "},
 		{"through a link", run("cat", "link"), write("plan.out", "another"), "plan.out changed at "},
-		{"it is gone", run("cat", "plan.out"), remove("plan.out"), "plan.out is not named any more"},
-		{"it came", run("cat", "later.out"), write("later.out", "new"), "later.out is new"},
+		{"it is gone", run("cat", "plan.out"), remove("plan.out"), "plan.out is not there any more"},
+		{"it came", run("cat", "later.out"), write("later.out", "new"), "later.out is new at "},
+		{"what a shell line writes", shell("cat plan.out >> other 2>&1"), write("other", "another"), ""},
 		{"a part of a word", run("cat", "--file=plan.out"), write("plan.out", "another"), ""},
 		{"a folder", run("cat", "lib"), write("lib/a.tf", "another"), ""},
 		{"a file that nothing names", run("cat", "plan.out"), write("other", "another"), ""},
@@ -228,11 +229,9 @@ func TestDigestAndCompareAgree(t *testing.T) {
 	texts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) subject.Text {
 		return subject.Text{Name: name.Draw(t, "name"), Value: name.Draw(t, "value")}
 	}), 0, 4)
-	steps := rapid.SliceOfN(name, 0, 3)
 	rapid.Check(t, func(t *rapid.T) {
 		w, v := subject.Work{Root: root}, subject.Work{Root: root}
 		w.Texts, v.Texts = texts.Draw(t, "texts"), texts.Draw(t, "other texts")
-		w.Steps, v.Steps = steps.Draw(t, "steps"), steps.Draw(t, "other steps")
 		a, errA := subject.Of(w)
 		b, errB := subject.Of(v)
 		if err := errors.Join(errA, errB); err != nil {
@@ -256,7 +255,43 @@ func set(w subject.Work) string {
 		list = append(list, fmt.Sprintf("%q=%q", t.Name, t.Value))
 	}
 	slices.Sort(list)
-	return fmt.Sprintf("%q %q", slices.Compact(list), w.Steps)
+	return fmt.Sprintf("%q", slices.Compact(list))
+}
+
+// The steps are what a person is shown: in another order they are another question.
+func TestStepsCount(t *testing.T) {
+	root := project(t, nil)
+	digests := map[string]bool{}
+	for _, steps := range [][]string{{"a", "b"}, {"b", "a"}, {"ab"}, {"a", "", "b"}, {}} {
+		digests[of(t, root, subject.Work{Steps: steps}).Digest()] = true
+	}
+	if len(digests) != 5 {
+		t.Errorf("%d digests of five lists", len(digests))
+	}
+}
+
+// What is left to run is compared with all that was asked about.
+func TestFewerCommands(t *testing.T) {
+	root := project(t, map[string]string{"a": "1", "b": "1", "c": "1"})
+	all := func(names ...string) subject.Work {
+		w := subject.Work{Bind: []string{"c"}}
+		for _, n := range names {
+			w.Commands = append(w.Commands, subject.Command{Argv: []string{"cat", n}})
+		}
+		return w
+	}
+	was := of(t, root, all("a", "b"))
+	put(t, root, "a", "2")
+	if got := subject.Compare(was, of(t, root, all("b")), asked, "the question"); got != "" {
+		t.Errorf("of what is over it says %q", got)
+	}
+	put(t, root, "b", "2")
+	if got := subject.Compare(was, of(t, root, all("b")), asked, "the question"); !strings.HasPrefix(got, "b changed") {
+		t.Errorf("of what is left it says %q", got)
+	}
+	if got := subject.Compare(was, of(t, root, subject.Work{}), asked, "the question"); !strings.HasPrefix(got, "c is not there any more") {
+		t.Errorf("of what is bound it says %q", got)
+	}
 }
 
 // Whatever byte of a file that counts changes, the digest does.

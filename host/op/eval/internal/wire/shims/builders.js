@@ -21,6 +21,8 @@ function gate(signalName, opts) {
   const step = { kind: "gate", signalName };
   if (opts?.timeout) step.timeout = opts.timeout;
   if (opts?.description) step.description = opts.description;
+  // Ours: chant has neither.
+  for (const key of ["bind", "evidence"]) if (opts?.[key]) step[key] = opts[key];
   return step;
 }
 
