@@ -203,7 +203,7 @@ type OpWait struct {
 	Kind        WaitKind
 	Name        string // of the gate; the key of the event
 	Description string
-	Digest      string // short, of the run; what is approved is this
+	Digest      string // short; of a gate, of what it asks about: what is approved is this. Of others, the run's
 	RequestID   string // of this question, unlike any other
 	Since       time.Time
 	Until       time.Time       // zero where the time never runs out
@@ -212,9 +212,27 @@ type OpWait struct {
 	By, Client  string // who decided
 	At          time.Time
 	Note        string
+	// Of a gate, as it was asked: the steps up to the next gate, as command lines;
+	// the files that a person is to look at; the commit, "" where it is not known,
+	// and whether the tree held nothing but that.
+	Steps    []string
+	Evidence []Evidence
+	Commit   string
+	Clean    *bool
+	// Void says why an approval would be void, or is: what would run is not what was
+	// asked about. "" where it is, and of lists.
+	Void string
 	// Approve, Reject and Continue are the whole lines to type; Signal stands in
 	// place of the first two for an event.
 	Approve, Reject, Continue, Signal string
+}
+
+// Evidence is a file that a person is to look at before a decision.
+type Evidence struct {
+	Path   string // below the project's folder, with forward slashes
+	Size   int64  // bytes
+	SHA256 string // in hexadecimal; "" where Lacks is not
+	Lacks  string // why there is no content, such as "not there"
 }
 
 // GateAnswer is a person's answer to a gate. Either Request names the gate, or

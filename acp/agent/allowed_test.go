@@ -69,7 +69,7 @@ func TestWhatIsNotWhatItWasDoesNotStart(t *testing.T) {
 	h.file("changed")
 	close(hold)
 	w.ended(first)
-	checkStart(t, w, h, id, "wipe", "something else now than when it was asked for: version changed")
+	checkStart(t, w, h, id, "wipe", "something else now than when it was asked for: version is new")
 }
 
 // The same between a question of the client and its answer.
@@ -80,7 +80,7 @@ func TestWhatChangedWhileAPersonWasAskedDoesNotStart(t *testing.T) {
 	question := w.asked()
 	h.file("changed")
 	w.send(answerLine(question, allowed))
-	checkStart(t, w, h, id, "ask", "something else now than when it was asked for: version changed")
+	checkStart(t, w, h, id, "ask", "something else now than when it was asked for: version is new")
 }
 
 func checkStart(t *testing.T, w *wire, h *stubHost, id int, line, says string) {

@@ -193,7 +193,7 @@ func gateRequest(session string, call *view.Call, w host.OpWait) acp.RequestPerm
 			{OptionID: acp.AllowOnce, Name: "Approve", Kind: acp.AllowOnce},
 			{OptionID: acp.RejectOnce, Name: "Reject: the run fails and is undone", Kind: acp.RejectOnce},
 		},
-		Meta: acp.Meta{"chant": map[string]any{"requestId": w.RequestID, "runId": w.RunID, "gate": w.Name}},
+		Meta: acp.Meta{"chant": view.GateMeta(w)},
 	}
 }
 
@@ -222,7 +222,7 @@ func (r *opTurn) settle(call *view.Call, asked, decided host.OpWait) {
 // stillWaits ends a turn whose gate was not decided: the run stays where it is.
 func (r *opTurn) stillWaits(run host.RunInfo, w host.OpWait, why string) end {
 	t := r.turn
-	e := end{reason: acp.StopEndTurn, state: view.StateWaiting, meta: chantMeta{RunID: run.ID, Gate: w.Name}}
+	e := end{reason: acp.StopEndTurn, state: view.StateWaiting, meta: chantMeta{RunID: run.ID, Gate: w.Name, Digest: w.Digest}}
 	if t.stopped() {
 		e.reason = acp.StopCancelled
 	}

@@ -190,7 +190,7 @@ func (r *opTurn) conclude(res host.OpResult) end {
 	if e.state == view.StateWaiting {
 		w := openGate(res.Run.Waits)
 		if w != nil {
-			e.meta.Gate = w.Name
+			e.meta.Gate, e.meta.Digest = w.Name, w.Digest
 		}
 		text += view.WaitingText(res.Run)
 		if w != nil && r.gates() == gatesDurable && e.reason == acp.StopEndTurn {

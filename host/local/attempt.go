@@ -29,6 +29,13 @@ func (l *leg) attempts(s *step) verdict {
 	out := l.newOutput(s)
 	r := &host.StepResult{Step: l.info(s), Attempts: 1}
 	for ; ; r.Attempts++ {
+		switch v := l.stillApproved(s); v {
+		case halted:
+			return l.halt(s, r)
+		case reopened:
+			l.setState(s, "")
+			return v
+		}
 		if l.append(entry{Kind: entryStart, Step: s.key, Title: s.title, Attempt: r.Attempts}) != nil {
 			return l.halt(s, r)
 		}

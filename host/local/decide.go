@@ -31,7 +31,8 @@ func (rt *Runtime) Decide(ctx context.Context, d host.GateAnswer) (host.OpWait, 
 		}
 	}
 	return rt.answer(ctx, k, w, decision{
-		Option: option, By: osUser(), Client: d.Actor.Client, At: rt.o.Now().UTC(), Note: d.Note, Digest: k.Digest, Answer: d.Answer,
+		Option: option, By: osUser(), Client: d.Actor.Client, At: rt.o.Now().UTC(), Note: d.Note, Answer: d.Answer,
+		Digest: k.history.steps[pauseOf(w.RequestID)].digest,
 	})
 }
 
@@ -41,8 +42,17 @@ func (rt *Runtime) mayApprove(ctx context.Context, k *kept, w host.OpWait) error
 		return nil // which the record says
 	}
 	why, err := rt.changed(ctx, k)
-	if err != nil || why == "" {
+	if err != nil {
 		return err
+	}
+	if why == "" {
+		if w.Void, err = rt.voids(ctx, k, w); err != nil || w.Void == "" {
+			return err
+		}
+		return &host.OpRefusal{
+			Reason: fmt.Sprintf("An approval would be void: %s. The gate can be asked anew, with what would run now, or be rejected.", w.Void),
+			Lines:  []string{w.Continue, w.Reject},
+		}
 	}
 	return &host.OpRefusal{
 		Reason: fmt.Sprintf("An approval would be void: %s. The run can be rejected, given up, or begun anew.", why),
@@ -68,11 +78,6 @@ func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpW
 	if !k.state().Open() {
 		return nil, host.OpWait{}, rt.over(ctx, k)
 	}
-	if pinned && !strings.HasPrefix(k.Digest, wanted) {
-		return nil, host.OpWait{}, &host.OpRefusal{
-			Reason: fmt.Sprintf("The run %s is %s, and not %s.", k.id(), short(k.Digest), wanted), Runs: rt.infos(ctx, []*kept{k}),
-		}
-	}
 	waits, err := rt.waits(ctx, k)
 	if err != nil {
 		return nil, host.OpWait{}, err
@@ -80,6 +85,11 @@ func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpW
 	var gates []string
 	for _, w := range waits {
 		if w.Kind == host.WaitGate && w.Name == name {
+			if digest := k.history.steps[pauseOf(w.RequestID)].digest; pinned && !strings.HasPrefix(digest, wanted) {
+				return nil, host.OpWait{}, &host.OpRefusal{
+					Reason: fmt.Sprintf("The gate %s asks about %s, and not about %s.", quote(name), short(digest), wanted), Runs: rt.infos(ctx, []*kept{k}),
+				}
+			}
 			return k, w, nil
 		}
 		if w.Kind == host.WaitGate && w.State == host.WaitOpen {
@@ -136,6 +146,9 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 		if err != nil {
 			return nil, err
 		}
+		if s := h.steps[pauseOf(w.RequestID)]; s == nil || s.asked != w.RequestID {
+			return nil, &host.OpRefusal{Reason: fmt.Sprintf("%s was asked anew meanwhile.", subjectOf(w)), Lines: []string{"run status --run " + w.RunID}}
+		}
 		if h.over() { // since it was looked at
 			return nil, rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
 		}
@@ -163,18 +176,18 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 		if w.Kind == host.WaitEvent {
 			return w, signalled(w)
 		}
-		refusal.Reason = fmt.Sprintf("%s was %s before, by %s at %s.", subject(w), w.State, w.By, w.At.Format(time.RFC3339))
+		refusal.Reason = fmt.Sprintf("%s was %s before, by %s at %s.", subjectOf(w), w.State, w.By, w.At.Format(time.RFC3339))
 	case errors.As(err, &late):
 		w.State, w.At = host.WaitExpired, late.At
 		if d.Option == optionReject {
 			return w, nil // as which it counts
 		}
-		refusal.Reason = fmt.Sprintf("%s: %v; that counts as a rejection.", subject(w), late)
+		refusal.Reason = fmt.Sprintf("%s: %v; that counts as a rejection.", subjectOf(w), late)
 		if w.Kind == host.WaitEvent {
 			return w, signalled(w)
 		}
 	case errors.As(err, &wrong):
-		refusal.Reason, refusal.Lines = fmt.Sprintf("%s: %v.", subject(w), wrong), nil
+		refusal.Reason, refusal.Lines = fmt.Sprintf("%s: %v.", subjectOf(w), wrong), nil
 	case errors.As(err, &over):
 		return w, over
 	default:
@@ -195,7 +208,7 @@ func meets(q pause.Request, answer json.RawMessage) error {
 	return q.Meets(answer)
 }
 
-func subject(w host.OpWait) string {
+func subjectOf(w host.OpWait) string {
 	if w.Kind == host.WaitEvent {
 		return fmt.Sprintf("The event %s of the run %s", quote(w.Name), w.RunID)
 	}

@@ -5,6 +5,7 @@
 //
 //	<project>/<run>/run.json        what was asked; never changed
 //	<project>/<run>/journal.jsonl   what happened, one entry a line
+//	<project>/<run>/asked-<digest>.json  what a gate asked about (host/subject)
 //	<project>/<run>/state/          what it waits for: a host/pause store
 //	<project>/<run>/output.log      what its steps printed
 //	<project>/<run>/lock            held (flock) while something of it runs

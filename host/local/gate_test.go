@@ -47,7 +47,7 @@ func TestAGateIsPassedByItsApprovalOnly(t *testing.T) {
 	res := r.waiting("deploy")
 	w := res.Run.Waits[0]
 	tail := " --run " + res.Run.ID
-	if w.Kind != host.WaitGate || w.Name != "go" || w.Description != "Ship it?" || w.Digest != res.Run.Short || w.State != host.WaitOpen ||
+	if w.Kind != host.WaitGate || w.Name != "go" || w.Description != "Ship it?" || len(w.Digest) != 8 || w.Digest == res.Run.Short || w.State != host.WaitOpen ||
 		w.Approve != "approve deploy go"+tail || w.Reject != "reject deploy go"+tail || w.Continue != "run deploy"+tail || w.Until.Sub(w.Since) != 48*time.Hour {
 		t.Errorf("%+v", w)
 	}
@@ -154,7 +154,7 @@ func TestAChangedOpVoidsItsApproval(t *testing.T) {
 	}
 	r.op(strings.Replace(gated, "echo apply", "echo other", 1))
 	_, _, err := r.start(on(res))
-	if !isRefusal(err, "The approval of go by ") || !isRefusal(err, "is void: it was for "+res.Run.Short) || !isRefusal(err, "run deploy --run "+res.Run.ID+" --restart") {
+	if !isRefusal(err, "The approval of go by ") || !isRefusal(err, "is void: it was for "+res.Run.Waits[0].Digest) || !isRefusal(err, "run deploy --run "+res.Run.ID+" --restart") {
 		t.Errorf("got %v", err)
 	}
 	if r.read("log") != "build\n" {
@@ -279,7 +279,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{"another run", approve(other.Run.ID, "go"), "is another one than the line says"},
 		{"no such run", approve("zzzzzz", "go"), "There is no run zzzzzz"},
 		{"a path for a run", approve("../x", "go"), "There is no run"},
-		{"another digest", approve(res.Run.ID, "go@00000000"), "and not 00000000"},
+		{"another digest", approve(res.Run.ID, "go@00000000"), "and not about 00000000"},
 		{"no request", host.GateAnswer{Request: res.Run.ID + ".p2s1.nonsense", Approve: true}, "No run of this project asked"},
 		{"no request at all", host.GateAnswer{Request: "../../etc", Approve: true}, "No run of this project asked"},
 		{"no such pause", host.GateAnswer{Request: res.Run.ID + ".p9s9.x", Approve: true}, "No run of this project asked"},
@@ -297,7 +297,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 			t.Errorf("%+v, %v", i, err)
 		}
 	}
-	answer := host.GateAnswer{Ref: host.RunRef{ID: form.Run.ID}, Gate: "pick@" + form.Run.Short, Approve: true, Answer: json.RawMessage(`{"version":"v1"}`)}
+	answer := host.GateAnswer{Ref: host.RunRef{ID: form.Run.ID}, Gate: "pick@" + form.Run.Waits[0].Digest, Approve: true, Answer: json.RawMessage(`{"version":"v1"}`)}
 	if _, err := r.rt.Decide(t.Context(), answer); err != nil {
 		t.Error(err)
 	}

@@ -46,7 +46,36 @@ func (rt *Runtime) RunInfo(ctx context.Context, ref host.RunRef) (host.RunInfo, 
 	if i.State == host.RunWaiting || i.State == host.RunInterrupted {
 		i.Changed, err = rt.changed(ctx, k)
 	}
+	if err == nil && i.Changed == "" {
+		err = rt.lookForVoid(ctx, k, i.Waits)
+	}
 	return i, err
+}
+
+// lookForVoid says of each gate that waits, or was approved and not taken up yet,
+// what of that which it asked about is not what it was.
+func (rt *Runtime) lookForVoid(ctx context.Context, k *kept, waits []host.OpWait) (err error) {
+	for i := range waits {
+		if w := &waits[i]; w.Kind == host.WaitGate && (w.State == host.WaitOpen || w.State == host.WaitApproved) {
+			if w.Void, err = rt.voids(ctx, k, *w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// voids says what voids an approval of a gate; "" where nothing does.
+func (rt *Runtime) voids(ctx context.Context, k *kept, w host.OpWait) (string, error) {
+	_, steps, err := rt.find(ctx, host.RunRef{Op: k.Op, Env: k.Env, Params: k.Params})
+	if err != nil {
+		return "", err
+	}
+	gate := steps.gate(pauseOf(w.RequestID))
+	if gate == nil {
+		return "", fmt.Errorf("the Op %s has no gate %s any more", quote(k.Op), quote(w.Name))
+	}
+	return rt.differs(k.folder, k.record, k.history, gate)
 }
 
 // changed says why a run can't go on with its Op as that is now, "" where it can.

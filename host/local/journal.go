@@ -20,6 +20,7 @@ const (
 	entryStart   = "start"   // an attempt of a step is about to begin
 	entryRetry   = "retry"   // it failed, and the next one follows
 	entryAsk     = "ask"     // a step waits for somebody or something
+	entryVoid    = "void"    // what came of a gate, or will of its question, counts no more
 	entryEnd     = "end"     // a step is over
 	entryFailing = "failing" // a step failed, and the compensation is about to begin
 	entryStatus  = "status"  // the process has let go of the run
@@ -45,6 +46,8 @@ type entry struct {
 	Pause   string `json:"pause,omitempty"`  // ask: the id of the record
 	// Request is the id of the question; its record is known by it.
 	Request string `json:"request,omitempty"` // ask
+	// Digest is that of what a gate asks about.
+	Digest string `json:"digest,omitempty"` // ask
 
 	State      string            `json:"state,omitempty"` // end, status
 	DurationMs int64             `json:"durationMs,omitempty"`
@@ -185,7 +188,10 @@ type stepHistory struct {
 	begun bool   // in some leg
 	pause string // the id of what it waits for
 	asked string // the id of the question in its record
-	end   *entry // nil while it is not over
+	// digest is that of what was asked about, "" of all but gates; askedAt is when.
+	digest  string
+	askedAt time.Time
+	end     *entry // nil while it is not over
 }
 
 func newHistory() *history {
@@ -221,7 +227,7 @@ func (h *history) take(e entry) error {
 	case entryFailing:
 		h.failing = &e
 		return nil
-	case entryRetry, entryStart, entryAsk, entryEnd:
+	case entryRetry, entryStart, entryAsk, entryVoid, entryEnd:
 		return h.takeStep(e)
 	}
 	return fmt.Errorf("there is no entry %q", e.Kind)
@@ -252,6 +258,13 @@ func (h *history) takeStep(e entry) error {
 		return fmt.Errorf("the entry %q names no step", e.Kind)
 	}
 	s := h.step(e.Step)
+	if e.Kind == entryVoid {
+		if s.pause == "" {
+			return fmt.Errorf("the step %s asked nothing", e.Step)
+		}
+		*s = stepHistory{title: s.title}
+		return nil
+	}
 	if s.end != nil {
 		return fmt.Errorf("the step %s was over", e.Step)
 	}
@@ -262,7 +275,7 @@ func (h *history) takeStep(e entry) error {
 	case entryStart:
 		s.begun, h.current = true, e.Step
 	case entryAsk:
-		s.begun, s.pause, s.asked = true, e.Pause, e.Request
+		s.begun, s.pause, s.asked, s.digest, s.askedAt = true, e.Pause, e.Request, e.Digest, e.Time
 	case entryEnd:
 		return h.takeEnd(s, e)
 	}

@@ -187,27 +187,37 @@ func (l *leg) run() {
 type verdict int
 
 const (
-	passed  verdict = iota
-	failed          // a step failed
-	waiting         // it waits for somebody or something
-	halted          // it was stopped, or the journal can't be kept
+	passed   verdict = iota
+	failed           // a step failed
+	waiting          // it waits for somebody or something
+	reopened         // a gate that was passed is to be asked again
+	halted           // it was stopped, or the journal can't be kept
 )
 
 // advance runs what is left of the phases, and the compensation where they fail.
 func (l *leg) advance() verdict {
-	if l.history.failing == nil {
-		for _, ph := range l.plan.phases {
-			switch v := l.phase(ph); v {
-			case passed:
-			case failed:
-				return l.compensate(ph)
-			default:
-				return v
-			}
-		}
-		return passed
+	if l.history.failing != nil {
+		return l.compensate(nil)
 	}
-	return l.compensate(nil)
+	for {
+		if v := l.onwards(); v != reopened {
+			return v
+		}
+	}
+}
+
+// onwards runs what is left of the phases, from the first on.
+func (l *leg) onwards() verdict {
+	for _, ph := range l.plan.phases {
+		switch v := l.phase(ph); v {
+		case passed:
+		case failed:
+			return l.compensate(ph)
+		default:
+			return v
+		}
+	}
+	return passed
 }
 
 // conclude records where the run stops and lets go of it.

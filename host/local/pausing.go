@@ -24,6 +24,9 @@ func (l *leg) pause(s *step) verdict {
 	r := &host.StepResult{Step: l.info(s), Attempts: 1}
 	l.tell(&host.StepStarted{Step: r.Step, Attempt: 1, Of: 1})
 	rec, w, err := l.ask(s)
+	if err == nil && s.Kind == op.Gate {
+		rec, w, err = l.askAnew(s, rec, w)
+	}
 	if err == nil && s.Kind == op.Sleep && !rec.Resolved && !long(s) {
 		if l.rt.sleep(l.ctx, w.Until.Sub(l.rt.o.Now())) != nil {
 			return l.halt(s, r)
@@ -45,6 +48,36 @@ func (l *leg) pause(s *step) verdict {
 		return waiting
 	}
 	return l.settle(s, r, rec, w)
+}
+
+// askAnew asks a gate once more whose question is about something else than what
+// would run now. A rejection holds all the same.
+func (l *leg) askAnew(s *step, rec pause.Record, w host.OpWait) (pause.Record, host.OpWait, error) {
+	if w.State != host.WaitOpen && w.State != host.WaitApproved {
+		return rec, w, nil
+	}
+	why, err := l.differs(s)
+	if err == nil && why == "" && w.State == host.WaitApproved {
+		var d decision
+		_ = json.Unmarshal(rec.Payload, &d) // an answer of another kind is no approval
+		if asked := l.digestOf(s); d.Digest != asked {
+			why = fmt.Sprintf("it was for %s, and this is %s", short(d.Digest), short(asked))
+		}
+	}
+	if err != nil || why == "" {
+		return rec, w, err
+	}
+	if err := l.void(s, why); err != nil {
+		return rec, w, err
+	}
+	return l.ask(s)
+}
+
+// digestOf is the digest of what a gate asked about.
+func (l *leg) digestOf(s *step) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.history.steps[s.key].digest
 }
 
 // spoil keeps the leg from going on: what it waits for can't be known.
@@ -88,7 +121,14 @@ func (l *leg) ask(s *step) (pause.Record, host.OpWait, error) {
 // pass the gate: neither counts.
 func (l *leg) askFirst(s *step, store *pause.Store, now time.Time) error {
 	id := requestID(l.ID(), s.key)
-	q, err := l.question(s, id)
+	digest := l.Digest
+	if s.Kind == op.Gate {
+		var err error
+		if digest, err = l.askAbout(s); err != nil {
+			return err
+		}
+	}
+	q, err := l.question(s, id, digest)
 	if err != nil {
 		return err
 	}
@@ -99,14 +139,30 @@ func (l *leg) askFirst(s *step, store *pause.Store, now time.Time) error {
 	if aside != "" {
 		l.notice("A record of %s was there before it was asked for. It counts for nothing, and is kept as %s.", s.title, aside)
 	}
-	return l.append(entry{Kind: entryAsk, Step: s.key, Title: s.title, Pause: s.key, Request: id})
+	e := entry{Kind: entryAsk, Step: s.key, Title: s.title, Pause: s.key, Request: id}
+	if s.Kind == op.Gate {
+		e.Digest = digest
+	}
+	return l.append(e)
+}
+
+// askAbout writes down what a gate is about to ask about.
+func (l *leg) askAbout(s *step) (digest string, err error) {
+	a := asked{Commit: l.Commit, Clean: l.Clean}
+	l.mu.Lock()
+	a.Subject, err = l.rt.subject(l.record, l.history, s, nil)
+	l.mu.Unlock()
+	if err != nil {
+		return "", fmt.Errorf("what the gate %s asks about can't be read: %w", quote(s.Name), err)
+	}
+	return l.folder.keepAsked(a)
 }
 
 // question is what a step waits for, as it is kept.
-func (l *leg) question(s *step, id string) (pause.Request, error) {
+func (l *leg) question(s *step, id, digest string) (pause.Request, error) {
 	var q pause.Request
 	about := question{
-		Run: l.ID(), Op: l.Op, Name: s.Name, Description: l.rt.mask.Text(s.Description), Digest: l.Digest, RequestID: id,
+		Run: l.ID(), Op: l.Op, Name: s.Name, Description: l.rt.mask.Text(s.Description), Digest: digest, RequestID: id,
 	}
 	switch s.Kind {
 	case op.Gate:
@@ -140,12 +196,10 @@ func (l *leg) settle(s *step, r *host.StepResult, rec pause.Record, w host.OpWai
 		return l.failed(s, r, nil)
 	case s.Kind == op.WaitForEvent && d.Option == optionSignal:
 		return l.pass(s, r, d)
-	case s.Kind == op.Gate && d.Option == optionApprove && d.Digest == l.Digest:
+	case s.Kind == op.Gate && d.Option == optionApprove && d.Digest == l.digestOf(s):
 		return l.pass(s, r, d)
 	case d.Option == optionReject:
 		r.Err = d.rejection()
-	case d.Option == optionApprove:
-		r.Err = fmt.Sprintf("the approval by %s is void: it was for %s, and this is %s", d.By, short(d.Digest), short(l.Digest))
 	default:
 		r.Err = "its record holds an answer that is none"
 	}

@@ -77,7 +77,8 @@ func (l *leg) parallel(ph *phase) verdict {
 	return worst(verdicts)
 }
 
-// worst is what steps of one phase come to: halted over failed over waiting.
+// worst is what steps of one phase come to: halted over failed over reopened over
+// waiting.
 func worst(verdicts []verdict) verdict {
 	w := passed
 	for _, v := range verdicts {
@@ -91,8 +92,10 @@ func worst(verdicts []verdict) verdict {
 func rank(v verdict) int {
 	switch v {
 	case halted:
-		return 3
+		return 4
 	case failed:
+		return 3
+	case reopened:
 		return 2
 	case waiting:
 		return 1

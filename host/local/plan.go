@@ -41,6 +41,9 @@ type step struct {
 	act     action          // nil for those that only wait
 	profile op.Profile
 
+	gates []*step // that let it run; none of one before the first gate, nor of compensation
+	lets  []*step // of a gate: the steps up to the next gate
+
 	state host.StepState // in this leg; leg.mu
 	told  bool           // that it is over
 }
@@ -70,6 +73,7 @@ func (rt *Runtime) plan(c *op.Config) (plan, error) {
 		}
 		p.undo = append(p.undo, ph)
 	}
+	p.underGates()
 	return p, nil
 }
 
@@ -187,7 +191,9 @@ func shownArgs(s *op.Step) json.RawMessage {
 			Description string          `json:"description,omitempty"`
 			Timeout     string          `json:"timeout,omitempty"`
 			Schema      json.RawMessage `json:"schema,omitempty"`
-		}{s.Name, s.Description, durationText(s), s.Schema}
+			Bind        []string        `json:"bind,omitempty"`
+			Evidence    []string        `json:"evidence,omitempty"`
+		}{s.Name, s.Description, durationText(s), s.Schema, s.Bind, s.Evidence}
 	}
 	text, err := json.Marshal(shown)
 	if err != nil { // a schema that is no JSON, which planStep refuses

@@ -78,9 +78,9 @@ func (rt *Runtime) events(ctx context.Context, s host.EventSignal) (fit []waitOf
 
 // signalled refuses a signal that comes too late, or twice.
 func signalled(w host.OpWait) error {
-	reason := fmt.Sprintf("%s was signalled before, by %s at %s.", subject(w), w.By, w.At.Format(time.RFC3339))
+	reason := fmt.Sprintf("%s was signalled before, by %s at %s.", subjectOf(w), w.By, w.At.Format(time.RFC3339))
 	if w.State == host.WaitExpired {
-		reason = fmt.Sprintf("%s: its time ran out at %s, and the run fails when it goes on.", subject(w), w.Until.UTC().Format(time.RFC3339))
+		reason = fmt.Sprintf("%s: its time ran out at %s, and the run fails when it goes on.", subjectOf(w), w.Until.UTC().Format(time.RFC3339))
 	}
 	return &host.OpRefusal{Reason: reason, Lines: []string{w.Continue}}
 }

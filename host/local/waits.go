@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,9 @@ func (rt *Runtime) wait(ctx context.Context, f folder, r record, s *stepHistory)
 	if err == nil {
 		err = about.isOf(r, s)
 	}
+	if a, lost := f.readAsked(s.digest); lost == nil { // else the difference says so
+		a.into(&w)
+	}
 	if err != nil {
 		return host.OpWait{}, &damageError{path: path, problem: "is not the record of this question: " + err.Error() + asideOf(path)}
 	}
@@ -71,8 +75,9 @@ type question struct {
 // isOf compares what a record is about with the run that asked, as its record and
 // its journal have it.
 func (q question) isOf(r record, s *stepHistory) error {
+	digest := cmp.Or(s.digest, r.Digest)
 	for _, c := range []struct{ name, has, want string }{
-		{"run", q.Run, r.ID}, {"op", q.Op, r.Op}, {"digest", q.Digest, r.Digest}, {"requestId", q.RequestID, s.asked},
+		{"run", q.Run, r.ID}, {"op", q.Op, r.Op}, {"digest", q.Digest, digest}, {"requestId", q.RequestID, s.asked},
 	} {
 		if c.has != c.want {
 			return fmt.Errorf("its %s is %q, and the run has %q", c.name, brief.Runes(c.has, maxTitle), c.want)

@@ -64,6 +64,19 @@ func (s *Store) Ask(ctx context.Context, id string, q Request, now time.Time) (a
 	return aside, s.SavePause(Record{PauseID: id, Request: request})
 }
 
+// Discard removes the record of a question that is asked no more, within
+// Exclusively. None is no error.
+func (s *Store) Discard(id string) error {
+	path, err := s.file("pause", id, pauses, "")
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("taking a question back: %w", err)
+	}
+	return nil
+}
+
 // Exclusively calls f while nobody else can ask or decide. f may read records, and
 // must not call what takes the lock itself: Ask, Look and Resolve.
 func (s *Store) Exclusively(ctx context.Context, f func() error) error {

@@ -190,7 +190,7 @@ func (p Part) became(now Part, since time.Time) string {
 // when says at what time a part changed, where the file system knows.
 func when(p Part, since time.Time) string {
 	switch at := p.Changed; {
-	case at.IsZero() || at.Before(since):
+	case at.IsZero() || at.Before(since.Truncate(time.Second)): // file systems know no finer
 		return ""
 	case at.Local().Format(time.DateOnly) == since.Local().Format(time.DateOnly):
 		return " at " + at.Local().Format("15:04")

@@ -32,6 +32,12 @@ type Gate struct {
 	Status      string          `json:"status"`           // waiting, approved, rejected or expired
 	Digest      string          `json:"digest,omitempty"` // short, of what it lets pass
 	Schema      json.RawMessage `json:"schema,omitempty"` // JSON Schema of the answer that it wants
+	// What it asks about: the steps up to the next gate, the files to look at, and
+	// the commit, with whether the tree held nothing but that.
+	Steps    []string   `json:"steps,omitempty"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+	Commit   string     `json:"commit,omitempty"`
+	Clean    *bool      `json:"clean,omitempty"`
 
 	Since   time.Time `json:"since,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
@@ -42,6 +48,14 @@ type Gate struct {
 	Approve  string `json:"approve,omitempty"`
 	Reject   string `json:"reject,omitempty"`
 	Continue string `json:"continue,omitempty"`
+}
+
+// Evidence is a file that a person is to look at before a decision.
+type Evidence struct {
+	Path   string `json:"path"` // below the project's folder
+	Size   int64  `json:"size,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	Lacks  string `json:"lacks,omitempty"` // why there is no content
 }
 
 // Decision is what a person says to a gate.

@@ -104,10 +104,17 @@ func WaitingText(run host.RunInfo) string {
 func WaitText(w host.OpWait) string {
 	text := Sentence(waitsFor(w))
 	switch {
+	case w.State == host.WaitApproved && w.Void != "":
+		return text + " " + Sentence(DecisionText(w)) + " That is void: " + SentenceEnd(Visible(OneLine(w.Void))) +
+			" To be asked anew, type\n\n" + Fenced(w.Continue) + "\n"
 	case w.State != host.WaitOpen && w.Kind == host.WaitGate:
 		text += " " + Sentence(DecisionText(w))
 	case w.State != host.WaitOpen:
+	case w.Kind == host.WaitGate && w.Void != "":
+		return text + " An approval would be void: " + SentenceEnd(Visible(OneLine(w.Void))) +
+			" To be asked anew, or to decline, type one of\n\n" + Fenced(w.Continue+"\n"+w.Reject) + "\n"
 	case w.Kind == host.WaitGate:
+		text += gateAbout(w)
 		lines := w.Approve + "\n" + w.Reject
 		if len(w.Schema) > 0 {
 			text += " Its answer is JSON that meets the schema\n\n" + Fenced(Cut(string(w.Schema), FieldBytes)) + "\n\n"
@@ -144,13 +151,85 @@ func waitsFor(w host.OpWait) string {
 	return Cut(text, FieldBytes)
 }
 
+// maxSteps and maxEvidence bound what is shown of each with a gate.
+const (
+	maxSteps    = 30
+	maxEvidence = 20
+)
+
+// gateAbout shows what a gate lets run, and what there is to look at; "" where
+// nothing is known of it.
+func gateAbout(w host.OpWait) string {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", name, Cut(Visible(OneLine(value)), FieldBytes/8))
+		}
+	}
+	if len(w.Steps)+len(w.Evidence) > 0 {
+		row("digest", w.Digest)
+	}
+	row("commit", commitText(w.Commit, w.Clean))
+	for i, step := range w.Steps {
+		if i == maxSteps {
+			row("runs", more(len(w.Steps)-i))
+			break
+		}
+		row("runs", step)
+	}
+	for i, e := range w.Evidence {
+		if i == maxEvidence {
+			row("look at", more(len(w.Evidence)-i))
+			break
+		}
+		row("look at", evidenceText(e))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n\n" + Fenced(Cut(b.String(), FieldBytes)) + "\n\n"
+}
+
+func evidenceText(e host.Evidence) string {
+	if e.Lacks != "" {
+		return e.Path + ", which is " + e.Lacks
+	}
+	return fmt.Sprintf("%s (%d bytes, SHA-256 %s)", e.Path, e.Size, e.SHA256)
+}
+
+// GateMeta is _meta.chant of a question: what it is about.
+func GateMeta(w host.OpWait) map[string]any {
+	m := map[string]any{"requestId": w.RequestID, "runId": w.RunID, "gate": w.Name, "digest": w.Digest}
+	if len(w.Steps) > 0 {
+		m["steps"] = Lines(w.Steps)
+	}
+	if w.Commit != "" {
+		m["commit"] = w.Commit
+	}
+	if w.Clean != nil {
+		m["clean"] = *w.Clean
+	}
+	var evidence []any
+	for _, e := range w.Evidence[:min(len(w.Evidence), maxEvidence)] {
+		if e.Lacks != "" {
+			evidence = append(evidence, map[string]any{"path": Cut(e.Path, FieldBytes/8), "lacks": e.Lacks})
+			continue
+		}
+		evidence = append(evidence, map[string]any{"path": Cut(e.Path, FieldBytes/8), "size": e.Size, "sha256": e.SHA256})
+	}
+	if evidence != nil {
+		m["evidence"] = evidence
+	}
+	return m
+}
+
 // GateText is what a person is asked about.
 func GateText(w host.OpWait) string {
-	text := Sentence(waitsFor(w))
+	text := Sentence(waitsFor(w)) + gateAbout(w)
 	if len(w.Schema) > 0 {
 		text += " Its answer is JSON, which can't be given here: type " + Code(w.Approve+" --answer '…'") + " instead."
 	}
-	return text
+	return strings.TrimRight(text, "\n")
 }
 
 // DecisionText is the clause that says what came of a wait.
@@ -229,7 +308,7 @@ func RunText(r host.RunInfo) string {
 		row("parameter", name+"="+r.Params[name])
 	}
 	row("digest", r.Short)
-	row("commit", commitText(r))
+	row("commit", commitText(r.Commit, r.Clean))
 	row("began", spanOf(r))
 	row("by", strings.TrimSpace(r.User+" "+r.Client))
 	row("started by", r.Parent)
@@ -270,11 +349,15 @@ func changedText(r host.RunInfo) string {
 	return text + " To end it, or to begin anew, type one of\n\n" + Fenced(strings.Join(lines, "\n")) + "\n"
 }
 
-func commitText(r host.RunInfo) string {
-	if r.Commit == "" || r.Clean == nil || *r.Clean {
-		return r.Commit
+// commitText is a commit and whether the tree held nothing but that, in git's words.
+func commitText(commit string, clean *bool) string {
+	switch {
+	case commit == "" || clean == nil:
+		return commit
+	case *clean:
+		return commit + ", clean"
 	}
-	return r.Commit + ", with changes"
+	return commit + ", dirty"
 }
 
 func spanOf(r host.RunInfo) string {

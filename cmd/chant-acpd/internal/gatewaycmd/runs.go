@@ -84,7 +84,12 @@ func gateOf(w host.OpWait) gateway.Gate {
 	if w.State == host.WaitOpen {
 		status = "waiting"
 	}
+	var evidence []gateway.Evidence
+	for _, e := range w.Evidence {
+		evidence = append(evidence, gateway.Evidence(e))
+	}
 	return gateway.Gate{
+		Steps: w.Steps, Evidence: evidence, Commit: w.Commit, Clean: w.Clean,
 		Name: w.Name, Description: w.Description, Status: status, Digest: w.Digest, Schema: w.Schema,
 		Since: w.Since, Until: w.Until, By: w.By, Decided: w.At, Note: w.Note, Approve: w.Approve, Reject: w.Reject, Continue: w.Continue,
 	}
