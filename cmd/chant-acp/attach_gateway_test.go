@@ -16,6 +16,7 @@ import (
 
 // TestAttachToGateway is a person at a terminal of a real gateway.
 func TestAttachToGateway(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +62,7 @@ func TestAttachToGateway(t *testing.T) {
 // TestAttachStalled stops a client, as Ctrl-Z of another kind would, until the
 // gateway has dropped it.
 func TestAttachStalled(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/chant-acp/chant-acp/cmd/internal/serve"
-	"github.com/chant-acp/chant-acp/runtime/config"
 )
 
 // configure gives the commands over the state of s a configuration.
@@ -83,21 +80,6 @@ func TestBrokenConfiguration(t *testing.T) {
 		if out, err := sessionsOf(s, "show", id); err != nil || !strings.Contains(out, says[0]) {
 			t.Errorf("%s: it is not in the thread: %v, %s", text, err, out)
 		}
-	}
-}
-
-// Where nothing is configured, the flags' defaults stand for the configuration's.
-func TestDefaultsAreTheSame(t *testing.T) {
-	f := serve.DefaultFlags()
-	s, err := new(config.Document).Settings("", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Agent.Output != f.Output || s.Agent.Refusal != f.Refusal || s.Agent.ExitIdle != f.ExitIdle || s.Agent.Gates != f.Gates {
-		t.Errorf("the configuration says %+v, the flags %+v", s.Agent, f)
-	}
-	if s.Log.Max != 1<<30 || s.Chant.Command != "" || s.Conversations.Dir != "" { // as 0 and "" mean to the host and the agent
-		t.Errorf("%+v, %+v, %+v", s.Log, s.Chant, s.Conversations)
 	}
 }
 

@@ -15,6 +15,7 @@ var raced bool
 // TestConformance puts the command, as a process, under the suite that any
 // agent of the protocol can be put under.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	dir, mark := fixture(t)
 	text := strings.ReplaceAll(`version: 1
 commands:

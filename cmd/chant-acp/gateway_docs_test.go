@@ -48,6 +48,7 @@ func examples(page string) []example {
 // gateway, and wants what is shown below: JSON with these members, or these lines
 // of a stream.
 func TestGatewayExamples(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}

@@ -72,6 +72,7 @@ func TestGatewayDecidesGates(t *testing.T) {
 
 // A gate that a run has passed is decided, and not one that there is not.
 func TestGatewayDecidesLate(t *testing.T) {
+	t.Parallel()
 	dir, state := opProject(t)
 	if err := os.WriteFile(filepath.Join(dir, "two.op.yaml"), []byte("name: two\nphases:\n  - name: Both\n    steps: [{gate: first}, {gate: second}]\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -143,6 +144,7 @@ func TestGatewayAsks(t *testing.T) {
 
 // What a person has to confirm is asked in the same way.
 func TestGatewayConfirms(t *testing.T) {
+	t.Parallel()
 	workspace, _ := fixture(t)
 	p := startGateway(t, workspace).person(t)
 	events := p.follow("/events")

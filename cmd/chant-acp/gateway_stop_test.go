@@ -97,6 +97,7 @@ func (b *busy) call(p *person, path, body string) {
 
 // All that runs ends with the gateway, in time, and streams are told why.
 func TestGatewayStopsBusy(t *testing.T) {
+	t.Parallel()
 	b := newBusy(t)
 	if err := b.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -138,6 +139,7 @@ func TestGatewayStopsBusy(t *testing.T) {
 
 // So it does with a gateway that is killed.
 func TestGatewayKilledBusy(t *testing.T) {
+	t.Parallel()
 	b := newBusy(t)
 	if err := b.Process.Kill(); err != nil {
 		t.Fatal(err)

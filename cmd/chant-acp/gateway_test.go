@@ -79,6 +79,7 @@ func (d *daemon) find(t *testing.T) gateway.Running {
 }
 
 func TestGatewayProcess(t *testing.T) {
+	t.Parallel()
 	workspace, _ := fixture(t)
 	d := startGateway(t, workspace, "--json-log")
 	at := d.find(t)
@@ -115,6 +116,7 @@ func TestGatewayProcess(t *testing.T) {
 
 // TestGatewayKilled: what is left of a killed gateway is in nobody's way.
 func TestGatewayKilled(t *testing.T) {
+	t.Parallel()
 	workspace, _ := fixture(t)
 	d := startGateway(t, workspace)
 	old := d.find(t)
@@ -177,6 +179,7 @@ func TestGatewayConfig(t *testing.T) {
 
 // TestGatewayMCP runs the allow-list as an MCP client does.
 func TestGatewayMCP(t *testing.T) {
+	t.Parallel()
 	workspace, _ := fixture(t)
 	at := startGateway(t, workspace).find(t)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)

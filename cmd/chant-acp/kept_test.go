@@ -20,6 +20,7 @@ func sessionsOf(s *served, args ...string) (string, error) {
 // A session whose command runs is neither deleted nor pruned, and can be
 // looked at.
 func TestSessionsOfRunning(t *testing.T) {
+	t.Parallel()
 	dir, mark := fixture(t)
 	s := serveIn(t, dir)
 	s.running("wait", "started")
@@ -46,42 +47,6 @@ func TestSessionsOfRunning(t *testing.T) {
 		t.Errorf("delete, once nothing runs: %v, %q", err, out)
 	}
 	noSurvivors(t, mark)
-}
-
-// What can't be read is named, can't be opened, and can be deleted.
-func TestSessionsUnreadable(t *testing.T) {
-	dir, _ := fixture(t)
-	s := serveIn(t, dir)
-	s.prompt("hello")
-	s.answer("turn")
-	s.in.Close()
-	s.exit()
-	file := threadOf(s)
-	for name, damage := range map[string]struct{ content, says string }{
-		"garbage":         {"no thread at all\n", file},
-		"a newer version": {`{"format":"chant-acp/thread","version":99,"session":{}}` + "\n", "update chant-acp"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(file, []byte(damage.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for _, args := range [][]string{{"show", "--json", s.session}, {"export", s.session}} {
-				out, err := sessionsOf(s, args...)
-				if err == nil || !strings.Contains(out, damage.says) {
-					t.Errorf("%s: %v, %q", args[0], err, out)
-				}
-			}
-			if out, err := sessionsOf(s, "show", s.session); err == nil || !strings.Contains(out, s.session) {
-				t.Errorf("show: %v, %q", err, out)
-			}
-		})
-	}
-	if out, err := sessionsOf(s, "delete", s.session); err != nil {
-		t.Errorf("delete: %v, %q", err, out)
-	}
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the thread is still there: %v", err)
-	}
 }
 
 func threadOf(s *served) string { return filepath.Join(stateOf(s.cmd), "sessions", s.session+".jsonl") }
@@ -111,6 +76,7 @@ func TestStartTouchesNoState(t *testing.T) {
 // What can't be read or locked stays and is named; the rest goes, with its
 // logs, and the exit code says that not all did.
 func TestPruneGoesOn(t *testing.T) {
+	t.Parallel()
 	dir, _ := fixture(t)
 	s := serveIn(t, dir)
 	ids := []string{s.session}

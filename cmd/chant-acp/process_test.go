@@ -333,6 +333,7 @@ func TestClosedOutput(t *testing.T) {
 // TestGraceOutlivesAgent leaves with a command whose manifest gives it time to
 // end, which it then has, under the guard.
 func TestGraceOutlivesAgent(t *testing.T) {
+	t.Parallel()
 	dir, mark := fixture(t)
 	s := serveIn(t, dir)
 	s.running("tidy", "started")
@@ -464,6 +465,7 @@ func finish(t *testing.T, c *exec.Cmd, r *bufio.Reader, code int, want string) {
 }
 
 func TestPromptInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(fmt.Sprint(sig), func(t *testing.T) {
 			dir, mark := fixture(t)

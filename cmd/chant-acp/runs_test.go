@@ -89,6 +89,7 @@ func (s *served) askedLater() (request string, answer message) {
 // The process that asked is killed; the answer comes to another one, in a thread
 // of its own, and the run goes on from its gate.
 func TestDurableRequestInAnotherProcess(t *testing.T) {
+	t.Parallel()
 	for option, want := range map[string]struct{ outcome, log string }{
 		"allow_once":  {"completed", "built\nshipped\n"},
 		"reject_once": {"failed", "built\nundone\n"},
@@ -130,6 +131,7 @@ func TestDurableRequestInAnotherProcess(t *testing.T) {
 
 // A run that was left in mid-step is taken up by another process, when asked to.
 func TestRunIsResumed(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"end of the input", "SIGKILL"} {
 		t.Run(how, func(t *testing.T) {
 			dir, state := opProject(t)
@@ -180,6 +182,7 @@ func TestRunIsResumed(t *testing.T) {
 // What a step types is not said by a person: another run's gate stays as it is,
 // and nothing is confirmed, whatever flags are given.
 func TestAStepIsNoPerson(t *testing.T) {
+	t.Parallel()
 	dir, state := opProject(t)
 	prompt := func(line string) string {
 		c := program(t, "prompt", "--cwd", dir, line)

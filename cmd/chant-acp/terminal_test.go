@@ -177,6 +177,7 @@ func TestServeOnTerminal(t *testing.T) {
 }
 
 func TestPromptOnTerminal(t *testing.T) {
+	t.Parallel()
 	const ctrlC = "\x03"
 	for name, test := range map[string]struct {
 		line, question string

@@ -58,6 +58,7 @@ func wants(t *testing.T, what, said string, want, not []string) {
 // TestProcessPerTurn drives the agent as fountain does: a process for each turn,
 // which ends with its input. Where resume is hidden from such a client, it loads.
 func TestProcessPerTurn(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"session/resume", "session/load"} {
 		t.Run(method, func(t *testing.T) {
 			dir, _ := fixture(t)
@@ -92,6 +93,7 @@ func TestProcessPerTurn(t *testing.T) {
 // end, the next process can open the thread, and is told who holds it; once that
 // has ended it goes on with the thread, though the old process is still there.
 func TestOldProcessLivesOn(t *testing.T) {
+	t.Parallel()
 	dir, mark := fixture(t)
 	old := serveIn(t, dir)
 	old.running("tidy", "started")

@@ -1,0 +1,82 @@
+package projectcmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/cmd/internal/console/consoletest"
+)
+
+// folder makes a project of files.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("CHANT_ACP_STATE", filepath.Join(dir, ".state"))
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		manifest string
+		args     []string
+		code     int
+		out, err string
+	}{
+		{"version: 1\ncommands: {hello: {summary: Say hello, exec: [echo]}}\n", nil, console.OK, "1 command, 0 warnings", ""},
+		{"version: 1\ncommands: {hello: {summary: Say hello, exec: [bash, -c, \"{x}\"], params: {x: {position: 1}}}}\n", nil, console.OK, "warning: ", ""},
+		{"version: 1\ncommands: {hello: {summary: Say hello, exec: [bash, -c, \"{x}\"], params: {x: {position: 1}}}}\n", []string{"--strict"}, console.Failed, "warning: ", "--strict takes none"},
+		{"version: 1\ncommands: {hello: {sumary: Say hello, exec: [echo]}}\n", nil, console.Failed, "chant-acp.yaml:2:", "error"},
+	} {
+		dir := folder(t, map[string]string{"chant-acp.yaml": c.manifest})
+		r := consoletest.Run(t, NewCheck, append(c.args, dir)...)
+		if r.Code != c.code || !strings.Contains(r.Out, c.out) || !strings.Contains(r.Err, c.err) {
+			t.Errorf("%s%q: %+v", c.manifest, c.args, r)
+		}
+	}
+	if r := consoletest.Run(t, NewCheck, folder(t, nil)); r.Code != console.Failed || !strings.Contains(r.Err, "there is no chant-acp.yaml") {
+		t.Errorf("%+v", r)
+	}
+	if r := consoletest.Run(t, NewCheck, "/dev/null"); r.Code != console.Usage {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestOps(t *testing.T) {
+	dir := folder(t, map[string]string{"chant-acp.yaml": "version: 1\n", "greet.op.yaml": "name: greet\nphases: [{name: Greet, steps: [{shell: echo}]}]\n"})
+	if r := consoletest.Run(t, NewOps, dir); r.Code != console.OK || !strings.HasPrefix(r.Out, "greet  (greet.op.yaml)\n") {
+		t.Errorf("%+v", r)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bad.op.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := consoletest.Run(t, NewOps, "--json", dir); r.Code != console.Failed || !strings.Contains(r.Out, `{"file":"bad.op.json","error":`) || !strings.Contains(r.Err, "1 file failed") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	dir := folder(t, map[string]string{"chant-acp.yaml": "version: 1\ncommands: {plan: {summary: Plan, exec: [echo], effect: read}}\n"})
+	look := func(code int, says string, args ...string) {
+		t.Helper()
+		if r := consoletest.Run(t, NewHeartbeat, append(args, "--workspace", dir)...); r.Code != code || !strings.Contains(r.Out+r.Err, says) {
+			t.Errorf("heartbeat %q: %+v", args, r)
+		}
+	}
+	look(console.OK, "HEARTBEAT.md", "status")
+	if err := os.WriteFile(filepath.Join(dir, "HEARTBEAT.md"), []byte("```chant\nevery: 10m\nplan\n```\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look(console.OK, "It is not trusted", "status")
+	look(console.Refused, "there is no terminal to ask on", "trust")
+	look(console.OK, "Trusted.", "trust", "--yes")
+	look(console.OK, "Trusted since", "status")
+	look(console.OK, "runs by itself any more", "untrust")
+}
