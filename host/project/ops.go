@@ -55,7 +55,7 @@ func (p *Project) manifestDigest() string {
 // findOp reads one Op as it is now, with variables over the environment. That it
 // can't be run is for the person who asked for it.
 func (p *Project) findOp(ctx context.Context, root, name string, vars []string) (*op.Op, error) {
-	set, err := p.loadOps(ctx, root, local.WithoutRun(p.o.Env), vars)
+	set, err := p.loadOps(ctx, root, name, local.WithoutRun(p.o.Env), vars)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +66,10 @@ func (p *Project) findOp(ctx context.Context, root, name string, vars []string) 
 	return found, nil
 }
 
-// loadOps reads all Ops. What failed is for a thread, which is kept and shared: it
+// loadOps reads all Ops, the one that is called first before others. What failed is for a thread, which is kept and shared: it
 // shows values of the environment by their names.
-func (p *Project) loadOps(ctx context.Context, root string, env, vars []string) (*op.Set, error) {
-	set, err := eval.Load(ctx, root, eval.Options{Cache: p.o.OpCache, Environ: lastOnly(slices.Concat(env, vars))})
+func (p *Project) loadOps(ctx context.Context, root, first string, env, vars []string) (*op.Set, error) {
+	set, err := eval.Load(ctx, root, eval.Options{Cache: p.o.OpCache, Environ: lastOnly(slices.Concat(env, vars)), First: first})
 	if err == nil {
 		set.ShowFailed(envmask.New(p.o.Env).Text)
 	}
@@ -78,7 +78,7 @@ func (p *Project) loadOps(ctx context.Context, root string, env, vars []string) 
 
 // OpSet implements host.Host.
 func (p *Project) OpSet(ctx context.Context) (host.OpSet, error) {
-	set, err := p.loadOps(ctx, p.Dir(), p.o.Env, nil)
+	set, err := p.loadOps(ctx, p.Dir(), "", p.o.Env, nil)
 	if err != nil {
 		return nil, err
 	}

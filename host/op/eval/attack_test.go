@@ -1,12 +1,17 @@
 package eval_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/host/op/eval"
+	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
 )
 
 const secret = "the-secret-of-another-folder"
@@ -102,4 +107,45 @@ func TestReadsOfTheEnvironmentAreNoticed(t *testing.T) {
 			t.Errorf("the cache holds a value of the environment:\n%s", text)
 		}
 	}
+}
+
+// TestFilesShareOneBudget holds that files which never end cost a project what
+// one or two of them cost, and not the time of each; and that the file of the Op
+// that is asked for is evaluated before them.
+func TestFilesShareOneBudget(t *testing.T) {
+	files := map[string]string{
+		"zz.op.ts":   head + `for (let i = 0; i < 4e6; i++); export default Op({ name: "zz", phases: [phase("p", [shell("true")])] });`,
+		"ok.op.yaml": "name: ok\nphases: [{name: p, steps: [{shell: 'true'}]}]\n",
+	}
+	const endless = 60
+	for i := range endless {
+		files[fmt.Sprintf("e%02d.op.ts", i)] = "while (1);"
+	}
+	before := children(t)
+	set := load(t, project(t, files), eval.Options{First: "zz"})
+	if used := children(t) - before; !raced && used > 3*(wire.MaxExtra+wire.MaxWork) {
+		t.Errorf("evaluating took %s of processor time", used)
+	}
+	for _, name := range []string{"zz", "ok"} {
+		if _, err := set.Find(name); err != nil {
+			t.Error(err)
+		}
+	}
+	said := make(map[string]int)
+	for _, f := range set.Failed {
+		said[f.Findings[0].Message]++
+	}
+	if said[wire.TooLong]+said[wire.TooBusy] != endless || said[wire.TooLong] == 0 || said[wire.TooBusy] < endless/2 {
+		t.Errorf("got %v", said)
+	}
+}
+
+// children is the processor time of all children that have ended.
+func children(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -94,11 +94,6 @@ func simple(name, expression string) string {
 func TestBadFiles(t *testing.T) {
 	outside := project(t, map[string]string{"secret.ts": "export default 1"})
 	bad := map[string]struct{ text, message string }{
-		"loop.op.ts":      {"for (;;);", "it takes more than 2s to evaluate"},
-		"regexp.op.ts":    {`/^(a+)+$/.test("a".repeat(50) + "b");`, "it takes more than 2s to evaluate"},
-		"native.op.ts":    {`new Array(4e8).join("abc");`, "it takes more than 2s to evaluate"},
-		"memory.op.ts":    {`const a = []; for (;;) a.push("x".repeat(1e6) + a.length);`, "takes more memory than a file has, 256 MiB"},
-		"buffer.op.ts":    {`const a = []; for (;;) a.push(new Uint8Array(1e7).fill(1));`, "takes more memory than a file has, 256 MiB"},
 		"recursion.op.ts": {`const f = () => f() + 1; f();`, "stack overflow"},
 		"throws.op.ts":    {`throw new TypeError("no way");`, "it throws TypeError: no way"},
 		"undefined.op.ts": {`nothing.here;`, "evaluated without Node"},
@@ -157,7 +152,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	for _, f := range set.Failed {
 		b, known := bad[f.File]
-		if raced && (f.File == "recursion.op.ts" || f.File == "deep.op.ts" || f.File == "memory.op.ts" || f.File == "buffer.op.ts") {
+		if raced && (f.File == "recursion.op.ts" || f.File == "deep.op.ts") {
 			b.message = ""
 		}
 		if !known || !strings.Contains(f.Error(), b.message) {
@@ -167,6 +162,32 @@ func TestBadFiles(t *testing.T) {
 	}
 	for name := range bad {
 		t.Errorf("%s was read as an Op", name)
+	}
+}
+
+// TestEndlessFiles wants an error for each that names what it used up. Each has a
+// project of its own: those of one have a time together.
+func TestEndlessFiles(t *testing.T) {
+	const long, large = "it takes more than 2s to evaluate", "takes more memory than a file has, 256 MiB"
+	for name, c := range map[string]struct{ text, message string }{
+		"loop":   {"for (;;);", long},
+		"regexp": {`/^(a+)+$/.test("a".repeat(50) + "b");`, long},
+		"native": {`new Array(4e8).join("abc");`, long},
+		"memory": {`const a = []; for (;;) a.push("x".repeat(1e6) + a.length);`, large},
+		"buffer": {`const a = []; for (;;) a.push(new Uint8Array(1e7).fill(1));`, large},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := load(t, project(t, map[string]string{"a.op.ts": c.text, "good.op.ts": good}), eval.Options{})
+			if _, err := set.Find("good"); err != nil {
+				t.Errorf("the good Op: %v", err)
+			}
+			if raced && c.message == large {
+				c.message = ""
+			}
+			if len(set.Failed) != 1 || !strings.Contains(set.Failed[0].Error(), c.message) {
+				t.Errorf("got %v, want %q in it", set.Failed, c.message)
+			}
+		})
 	}
 }
 

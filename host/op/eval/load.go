@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
@@ -21,6 +25,10 @@ type Options struct {
 	Cache string
 	// Environ is what the files find in process.env; nil for this process's.
 	Environ []string
+	// First is the name of the Op that is asked for, "" for none: the file that is
+	// called so is evaluated first, before others can use up the time that all
+	// have together.
+	First string
 }
 
 // Load reads all Ops of a project. What a file has wrong is in the set; an error
@@ -43,7 +51,7 @@ func Load(ctx context.Context, dir string, o Options) (*op.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{root: root, failed: files.Failed, environ: o.Environ}
+	l := &loader{root: root, failed: files.Failed, environ: o.Environ, first: o.First}
 	if l.environ == nil {
 		l.environ = os.Environ()
 	}
@@ -59,6 +67,7 @@ func Load(ctx context.Context, dir string, o Options) (*op.Set, error) {
 type loader struct {
 	root    *os.Root
 	environ []string
+	first   string
 	cache   *cache
 	ops     []*op.Op
 	failed  []*op.FileError
@@ -71,6 +80,8 @@ func (l *loader) load(ctx context.Context, files []string) error {
 			l.decode(file)
 		} else if known, ok := l.cache.get(file); ok {
 			l.take(file, known.Config, known.Findings)
+		} else if l.first != "" && strings.HasPrefix(path.Base(file), l.first+".op.") {
+			evaluate = slices.Insert(evaluate, 0, file)
 		} else {
 			evaluate = append(evaluate, file)
 		}
@@ -151,6 +162,32 @@ type pool struct {
 	mu       sync.Mutex
 	workers  int
 	failures []error
+	extra    time.Duration // what files took beyond wire.FreeWork
+	busy     int           // files that had no more than that, and took it
+}
+
+// maxBusy is how many files may use up wire.FreeWork once wire.MaxExtra is used
+// up. The others are not evaluated.
+const maxBusy = 10
+
+// allot returns the processor time that the next file may take; 0 for none.
+func (p *pool) allot() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy >= maxBusy {
+		return 0
+	}
+	return wire.FreeWork + min(max(wire.MaxExtra-p.extra, 0), wire.MaxWork-wire.FreeWork)
+}
+
+// charge counts what a file took of what it was allotted.
+func (p *pool) charge(took, allotted time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.extra += max(took-wire.FreeWork, 0)
+	if allotted == wire.FreeWork && took >= allotted {
+		p.busy++
+	}
 }
 
 // grow starts one more worker, unless there are enough. Its caller is one, or
@@ -173,13 +210,19 @@ func (p *pool) work(ctx context.Context, w *worker) {
 		if n >= len(p.files) {
 			return
 		}
-		a, err := w.evaluate(ctx, p.files[n])
+		work := p.allot()
+		if work == 0 {
+			p.answers[n] = wire.Answer{Findings: op.Failed(p.files[n], "%s", wire.TooBusy).Findings, Chance: true}
+			continue
+		}
+		a, err := w.evaluate(ctx, p.files[n], work)
 		if err != nil {
 			p.mu.Lock()
 			p.failures = append(p.failures, err)
 			p.mu.Unlock()
 			return
 		}
+		p.charge(a.Took, work)
 		if p.answers[n] = a; a.Spent {
 			p.grow(ctx)
 		}

@@ -36,21 +36,25 @@ type child struct {
 	late   bool // it was killed because it did not answer
 }
 
-// evaluate returns the answer for a file. An error means that evaluating is not
+// evaluate returns the answer for a file, which may take work of processor time.
+// An error means that evaluating is not
 // possible at all, or that ctx is done. A child that has lived through files has
 // less memory than a new one, so that only a new one says that a file needs more
 // than there is.
-func (w *worker) evaluate(ctx context.Context, file string) (wire.Answer, error) {
+func (w *worker) evaluate(ctx context.Context, file string, work time.Duration) (wire.Answer, error) {
 	fresh := w.child == nil
-	a, err := w.try(ctx, file)
+	a, err := w.try(ctx, file, work)
 	if err == nil && !fresh && w.child == nil && a.Findings[0].Message != wire.TooLong {
-		return w.try(ctx, file)
+		a, err = w.try(ctx, file, work)
+	}
+	if err == nil && work < wire.MaxWork && a.Findings != nil && a.Findings[0].Message == wire.TooLong {
+		a.Findings[0].Message, a.Chance = wire.TooBusy, true
 	}
 	return a, err
 }
 
 // try evaluates a file, and ends the child where it used up time or memory.
-func (w *worker) try(ctx context.Context, file string) (wire.Answer, error) {
+func (w *worker) try(ctx context.Context, file string, work time.Duration) (wire.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return wire.Answer{}, err
 	}
@@ -65,8 +69,8 @@ func (w *worker) try(ctx context.Context, file string) (wire.Answer, error) {
 		}
 		w.child = c
 	}
-	a, err := w.child.ask(ctx, file)
-	if err == nil && !a.Spent {
+	a, err := w.child.ask(ctx, wire.Request{File: file, Work: work})
+	if err == nil && (!a.Spent || work < wire.MaxWork) { // after a short time it has used up little else
 		return a, nil
 	}
 	reason, spent := w.close()
@@ -75,6 +79,7 @@ func (w *worker) try(ctx context.Context, file string) (wire.Answer, error) {
 	}
 	if err != nil {
 		a.Findings, a.Spent, a.Chance = op.Failed(file, "%s", reason).Findings, spent, !spent
+		a.Took = work // it can't say any more
 	}
 	return a, nil
 }
@@ -119,10 +124,10 @@ func startChild(root string, environ []string) (*child, error) {
 
 // ask sends one request and waits for the answer, for maxWait at most. Together
 // with an error it returns what had come of it.
-func (c *child) ask(ctx context.Context, file string) (wire.Answer, error) {
+func (c *child) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 	var a wire.Answer
 	done := make(chan error, 1)
-	go func() { done <- c.exchange(file, &a) }()
+	go func() { done <- c.exchange(r, &a) }()
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
@@ -138,8 +143,8 @@ func (c *child) ask(ctx context.Context, file string) (wire.Answer, error) {
 }
 
 // exchange puts the parts of an answer together.
-func (c *child) exchange(file string, a *wire.Answer) error {
-	if err := wire.WriteFrame(c.in, wire.Request{File: file}); err != nil {
+func (c *child) exchange(r wire.Request, a *wire.Answer) error {
+	if err := wire.WriteFrame(c.in, r); err != nil {
 		return err
 	}
 	for {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// overtime is what a file may take beyond wire.MaxWork. What QuickJS does not
+	// overtime is what a file may take beyond its time. What QuickJS does not
 	// interrupt, such as joining an endless list, then ends with the process.
 	overtime = 500 * time.Millisecond
 	workTick = 20 * time.Millisecond
@@ -59,11 +59,11 @@ func serveFiles() error {
 	}
 	watch := newWatch(e.interrupt)
 	for r := range requests {
-		watch.begin()
+		watch.begin(r.Work)
 		a := evaluateFile(root, e, r.File, func(a wire.Answer) {
 			_ = wire.WriteFrame(os.Stdout, a) // the last part says whether anybody reads
 		})
-		watch.end()
+		a.Took = watch.end()
 		if err := wire.WriteFrame(os.Stdout, a); err != nil {
 			return err
 		}
@@ -149,6 +149,7 @@ func explain(err error) (message string, spent bool) {
 // A watch ends evaluations that use too much processor time.
 type watch struct {
 	interrupt func()
+	work      atomic.Int64 // what the file may take
 	since     atomic.Int64 // the process's time when a file began; 0 between files
 }
 
@@ -158,8 +159,15 @@ func newWatch(interrupt func()) *watch {
 	return w
 }
 
-func (w *watch) begin() { w.since.Store(max(processorTime(), 1)) }
-func (w *watch) end()   { w.since.Store(0) }
+func (w *watch) begin(work time.Duration) {
+	w.work.Store(int64(work))
+	w.since.Store(max(processorTime(), 1))
+}
+
+// end returns the time that the file took.
+func (w *watch) end() time.Duration {
+	return time.Duration(processorTime() - w.since.Swap(0))
+}
 
 func (w *watch) run() {
 	for range time.Tick(workTick) {
@@ -167,10 +175,10 @@ func (w *watch) run() {
 		if since == 0 {
 			continue
 		}
-		switch used := time.Duration(processorTime() - since); {
-		case used > wire.MaxWork+overtime:
+		switch used, work := time.Duration(processorTime()-since), time.Duration(w.work.Load()); {
+		case used > work+overtime:
 			os.Exit(wire.ExitOvertime)
-		case used > wire.MaxWork:
+		case used > work:
 			w.interrupt()
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/chant-acp/chant-acp/host/op"
 )
@@ -18,6 +19,8 @@ const maxFrame = 16 << 20
 type Request struct {
 	Root string `json:"root,omitempty"` // absolute, its links resolved
 	File string `json:"file"`           // below the root, with forward slashes
+	// Work is the processor time that the file may take.
+	Work time.Duration `json:"work,omitempty"`
 }
 
 // An Answer is what became of a file. It may come in parts, so that what was
@@ -31,6 +34,8 @@ type Answer struct {
 	// Environ says that the result depends on the environment or the working
 	// directory, or may do so: a part with it comes before the code of a file runs.
 	Environ bool `json:"environ,omitempty"`
+	// Took is the processor time that the file took.
+	Took time.Duration `json:"took,omitempty"`
 	// Spent says that the file used up the time or memory that it has, which
 	// Findings tell in words of ours.
 	Spent bool `json:"spent,omitempty"`
