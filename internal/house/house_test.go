@@ -1,8 +1,7 @@
-// Package house_test holds the rules of the house that no compiler knows: who may
-// import whom, what is linked, and that the documents say what is so.
 package house_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -63,6 +62,7 @@ var imports = map[string][]string{
 	"internal/fileuri":      {},
 	"internal/flock":        {},
 	"internal/gitignore":    {},
+	"internal/house":        {},
 	"internal/near":         {},
 	"internal/origin":       {},
 	"internal/stateroot":    {},
@@ -118,11 +118,21 @@ var testImports = map[string][]string{
 	"host/local/httpask": {"host/local/httpask/client"},
 	"host/op/eval":       {"host/op/eval/engine"},
 	"host/project":       {"host/op/eval/engine"},
+	"internal/house":     {"command", "host/op"},
 
 	"cmd/chant-acpd/internal/attach": {"runtime/gateway"},
 
 	"runtime/conversation": {"acp", "acp/agent"},
 	"runtime/gateway":      {"acp/agent", "host", "host/project"},
+}
+
+// TestMain works at the root of the module, where all paths begin.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
 }
 
 // source is one package of the module, as its files say.
@@ -144,7 +154,7 @@ func packages(t *testing.T) map[string]*source {
 		if d.IsDir() {
 			return enter(file, d.Name())
 		}
-		if strings.HasSuffix(file, ".go") && path.Dir(filepath.ToSlash(file)) != "." {
+		if strings.HasSuffix(file, ".go") {
 			return read(found, filepath.ToSlash(file))
 		}
 		return nil
@@ -216,7 +226,7 @@ func TestImports(t *testing.T) {
 	for name, p := range found {
 		allowed, known := imports[name]
 		if !known {
-			t.Errorf("the package %s has no place in the table of house_test.go", name)
+			t.Errorf("the package %s has no place in the table of internal/house", name)
 			continue
 		}
 		for _, i := range p.imports {
@@ -235,7 +245,7 @@ func TestImports(t *testing.T) {
 	}
 	for name := range imports {
 		if found[name] == nil {
-			t.Errorf("the table of house_test.go holds %s, and there is no such package", name)
+			t.Errorf("the table of internal/house holds %s, and there is no such package", name)
 		}
 	}
 }
@@ -251,6 +261,30 @@ func TestTable(t *testing.T) {
 			if below && (i == "acp" || strings.HasPrefix(i, "acp/")) {
 				t.Errorf("%s may import %s: nothing in command and host knows the protocol", name, i)
 			}
+		}
+	}
+}
+
+// TestTopLevel holds what a visitor sees first: the top of the repository has nothing
+// but this, what git ignores aside.
+func TestTopLevel(t *testing.T) {
+	top := []string{
+		"cmd", "acp", "command", "host", "runtime", "internal", "testdata", "go.mod", "go.sum", "README.md",
+		"docs", "LICENSE", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".git", ".gitignore",
+	}
+	text, err := os.ReadFile(".gitignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignored := strings.Fields(string(text))
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !slices.Contains(top, name) && !slices.Contains(ignored, "/"+name) && !slices.Contains(ignored, "/"+name+"/") {
+			t.Errorf("%s has no place at the top of the repository", name)
 		}
 	}
 }

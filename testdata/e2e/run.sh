@@ -1,5 +1,7 @@
 #!/bin/sh
-# Runs real ACP clients against a built chant-acp:  e2e/run.sh BINARY [TEST.mjs...]
+# Runs real ACP clients against a built chant-acp:
+#   testdata/e2e/run.sh BINARY [TEST.mjs...]
+# chant-acpd lies beside it.
 # Linux on x86-64, or any Node from 22.13 on in PATH.
 set -eu
 

@@ -8,7 +8,7 @@ import { Place } from './lib/place.mjs';
 import { code } from './lib/said.mjs';
 import { Client } from './lib/sdk.mjs';
 
-const sample = new URL('../testdata/project', import.meta.url).pathname;
+const sample = new URL('../project', import.meta.url).pathname;
 
 // What go needs to find its caches in an empty home.
 const go = JSON.parse(execFileSync('go', ['env', '-json', 'GOCACHE', 'GOMODCACHE', 'GOTOOLCHAIN', 'GOFLAGS'], { encoding: 'utf8' }));
