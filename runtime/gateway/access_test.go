@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"encoding/base64"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // open are the routes that show no content, read those that the original left
@@ -21,14 +23,7 @@ var (
 
 // TestEveryRouteIsListed: the lists above are what the tests of access go by.
 func TestEveryRouteIsListed(t *testing.T) {
-	g, err := New(Options{Workspace: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := g.table()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := start(t, nil).routes(time.Now(), conversationRoutes{})
 	listed := make(map[string]bool)
 	for _, l := range [][]string{openRoutes, readRoutes, closedRoutes} {
 		for _, r := range l {
@@ -189,6 +184,27 @@ func TestOrigin(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTwoOrigins: a request of two pages is nobody's, also where each of them is
+// trusted. Browsers send one Origin (RFC 6454, section 7.3).
+func TestTwoOrigins(t *testing.T) {
+	r := start(t, nil)
+	req, err := http.NewRequestWithContext(t.Context(), "GET", r.URL()+"/health", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header["Origin"] = []string{"http://localhost:3000", "http://localhost:3000"}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, answer{resp.StatusCode, resp.Header, string(body)}, http.StatusForbidden, "foreign-origin")
 }
 
 func TestPreflight(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
@@ -25,8 +27,13 @@ type Adapter struct {
 	MCP bool
 }
 
-// adapterList is what the configuration said last that could be used.
-type adapterList struct {
+// adapterRoutes show the agents that can be started: what the configuration said
+// last that could be used.
+type adapterRoutes struct {
+	configured func() ([]Adapter, error) // nil: none
+	hub        *hub
+	log        zerolog.Logger
+
 	mu       sync.Mutex
 	known    []Adapter
 	broken   string
@@ -38,14 +45,17 @@ type versionOf struct {
 	text     string
 }
 
-// currentAdapters asks for the adapters. Where that fails, what was known counts on,
+func (l *adapterRoutes) routes() []route {
+	return []route{{"GET", "/adapters", needNothing, false, l.list}}
+}
+
+// current asks for the adapters. Where that fails, what was known counts on,
 // and broken says why.
-func (g *Gateway) currentAdapters() (list []Adapter, broken string) {
-	if g.o.Adapters == nil {
+func (l *adapterRoutes) current() (list []Adapter, broken string) {
+	if l.configured == nil {
 		return nil, ""
 	}
-	now, err := g.o.Adapters()
-	l := &g.adapters
+	now, err := l.configured()
 	l.mu.Lock()
 	was := l.broken
 	if err != nil {
@@ -56,15 +66,15 @@ func (g *Gateway) currentAdapters() (list []Adapter, broken string) {
 	list, broken = l.known, l.broken
 	l.mu.Unlock()
 	if broken != "" && broken != was {
-		g.o.Log.Warn().Str("why", broken).Msg("the configuration can't be read; what it said before counts on")
-		g.Publish("config.broken", map[string]string{"detail": broken})
+		l.log.Warn().Str("why", broken).Msg("the configuration can't be read; what it said before counts on")
+		l.hub.publish("config.broken", map[string]string{"detail": broken})
 	}
 	return list, broken
 }
 
-// adapter finds an adapter by its slug.
-func (g *Gateway) adapter(slug string) (Adapter, error) {
-	list, broken := g.currentAdapters()
+// find finds an adapter by its slug.
+func (l *adapterRoutes) find(slug string) (Adapter, error) {
+	list, broken := l.current()
 	for _, a := range list {
 		if a.Slug == slug {
 			return a, nil
@@ -87,14 +97,14 @@ type adapterEntry struct {
 	MCP         bool   `json:"mcp"`
 }
 
-// listAdapters serves GET /adapters. It runs none of them.
-func (g *Gateway) listAdapters(w http.ResponseWriter, _ *http.Request) error {
-	list, broken := g.currentAdapters()
+// list serves GET /adapters. It runs none of them.
+func (l *adapterRoutes) list(w http.ResponseWriter, _ *http.Request) error {
+	list, broken := l.current()
 	entries := make([]adapterEntry, len(list))
 	for i, a := range list {
 		e := adapterEntry{Slug: a.Slug, Description: a.Description, Program: a.Command[0], MCP: a.MCP}
 		if path, err := exec.LookPath(a.Command[0]); err == nil {
-			e.Installed, e.Path, e.Version = true, path, g.adapters.version(path)
+			e.Installed, e.Path, e.Version = true, path, l.version(path)
 		}
 		entries[i] = e
 	}
@@ -106,7 +116,7 @@ func (g *Gateway) listAdapters(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // version is programVersion, asked once for each state of the file.
-func (l *adapterList) version(path string) string {
+func (l *adapterRoutes) version(path string) string {
 	st, err := os.Stat(path)
 	if err != nil {
 		return ""

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -31,6 +32,20 @@ type connection struct {
 
 func newConnections(l net.Listener, most int) *connections {
 	return &connections{Listener: l, most: most}
+}
+
+// maxConnections is how many connections are kept where the options say
+// configured, 0 for what the limit of open files leaves.
+func maxConnections(configured int) int {
+	if configured > 0 {
+		return configured
+	}
+	const most = 4096
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return most
+	}
+	return int(min(most, files.Cur/2)) // the other half is for children and files
 }
 
 const fullAnswer = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/problem+json\r\n\r\n" +

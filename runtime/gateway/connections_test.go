@@ -55,6 +55,34 @@ func TestIdleConnections(t *testing.T) {
 	s.want("still")
 }
 
+// TestMostConnections: connections leave half of the descriptors to children and
+// files, and are never more than 4,096.
+func TestMostConnections(t *testing.T) {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+			t.Error(err)
+		}
+	})
+	for soft, want := range map[uint64]int{600: 300, 601: 300, 10_000: 4096} {
+		if soft > files.Max {
+			continue // it can't be tried here
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: soft, Max: files.Max}); err != nil {
+			t.Fatal(err)
+		}
+		if got := maxConnections(0); got != want {
+			t.Errorf("%d descriptors: %d connections, want %d", soft, got, want)
+		}
+	}
+	if got := maxConnections(7); got != 7 {
+		t.Errorf("7 configured: %d", got)
+	}
+}
+
 // TestAllBusy: where every connection is in use, a new one is told so.
 func TestAllBusy(t *testing.T) {
 	r := start(t, func(o *Options) { o.MaxConnections = 3 })

@@ -9,5 +9,10 @@
 // changes something or shows what was said. The token stands in a file that only
 // the user can read, .chant-acp/runtime.json of the workspace.
 //
+// Gateway starts and stops; router (routes.go) does what comes before any route.
+// Each group of routes is a type of its own with the few things that it needs, and
+// a method that lists its routes: healthRoutes, eventRoutes, conversationRoutes,
+// adapterRoutes, sessionRoutes, agentRoutes, outputRoutes, runRoutes, mcpRoutes.
+//
 // Errors are problem documents of RFC 9457. docs/gateway.md shows every route.
 package gateway

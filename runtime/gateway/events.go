@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -33,6 +35,7 @@ var errLagging = fmt.Errorf("the reader is more than %d events behind", keptEven
 type hub struct {
 	boot string // tells the ids of this start from those of others
 	now  func() time.Time
+	log  zerolog.Logger
 
 	mu    sync.Mutex
 	ring  [keptEvents][]byte // text of event n at n % keptEvents, as it is sent
@@ -42,8 +45,8 @@ type hub struct {
 	more  chan struct{} // closed at the next event
 }
 
-func newHub(now func() time.Time) *hub {
-	return &hub{boot: newToken()[:8], now: now, first: 1, next: 1, more: make(chan struct{})}
+func newHub(now func() time.Time, log zerolog.Logger) *hub {
+	return &hub{boot: newToken()[:8], now: now, log: log, first: 1, next: 1, more: make(chan struct{})}
 }
 
 // told is an event as readers see it.
@@ -54,8 +57,24 @@ type told struct {
 	Data any       `json:"data,omitempty"`
 }
 
-// publish adds an event. It does not wait for readers.
-func (h *hub) publish(kind string, data any) error {
+// publish adds an event. It does not wait for readers. Data that is no JSON is
+// told to the log.
+func (h *hub) publish(kind string, data any) {
+	if err := h.add(kind, data); err != nil {
+		h.log.Warn().Err(err).Str("event", kind).Msg("an event could not be told")
+	}
+}
+
+// sessionEvent publishes what the registry says.
+func (h *hub) sessionEvent(e session.Event) {
+	data := map[string]any{"session": e.Session}
+	if e.Data != nil {
+		data["data"] = e.Data
+	}
+	h.publish(e.Type, data)
+}
+
+func (h *hub) add(kind string, data any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := told{ID: h.id(h.next), Type: kind, Time: h.now().UTC(), Data: data}

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,15 +91,11 @@ type Options struct {
 
 // Gateway is one running gateway. Make it with New.
 type Gateway struct {
-	o         Options
-	access    access
-	token     string
-	started   time.Time
-	handler   http.Handler
-	times     times
-	hub       *hub
-	adapters  adapterList
-	listCache sessionCache
+	o      Options
+	access access
+	token  string
+	times  times
+	hub    *hub
 
 	running  sync.Mutex // held by Start and Stop
 	claim    *claim
@@ -112,56 +109,6 @@ type Gateway struct {
 	life    context.Context
 	endLife context.CancelCauseFunc
 	work    work
-}
-
-// work is everything that Stop waits for.
-type work struct {
-	mu    sync.RWMutex
-	ended bool
-	sync.WaitGroup
-}
-
-// enter begins something, unless Stop has begun to wait. Done ends it.
-func (w *work) enter() bool {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	if w.ended {
-		return false
-	}
-	w.Add(1)
-	return true
-}
-
-// end lets nothing begin any more.
-func (w *work) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = true
-}
-
-// lastTime is what requests get on top of the time of a stop, to say goodbye.
-const lastTime = 400 * time.Millisecond
-
-// wait waits for the end of what was begun, until shortly after ctx ends.
-func (w *work) wait(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		w.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	last := time.NewTimer(lastTime)
-	defer last.Stop()
-	select {
-	case <-done:
-		return nil
-	case <-last.C:
-		return errors.New("not all requests have ended in time")
-	}
 }
 
 // errStopping is why streams end when the gateway does.
@@ -183,7 +130,7 @@ func New(o Options) (*Gateway, error) {
 	} else if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("the token may have printable ASCII characters without spaces only")
 	}
-	g := &Gateway{o: o, token: o.Token, times: usualTimes, hub: newHub(time.Now)}
+	g := &Gateway{o: o, token: o.Token, times: usualTimes, hub: newHub(time.Now, o.Log)}
 	g.access = access{token: sha256.Sum256([]byte(o.Token)), openReads: o.OpenReads, strict: o.StrictOrigins}
 	for _, origin := range o.AllowedOrigins {
 		normal := strings.ToLower(strings.TrimSuffix(origin, "/"))
@@ -193,11 +140,6 @@ func New(o Options) (*Gateway, error) {
 		g.access.origins = append(g.access.origins, normal)
 	}
 	g.life, g.endLife = context.WithCancelCause(context.Background())
-	handler, err := g.routes()
-	if err != nil {
-		return nil, err
-	}
-	g.handler = handler
 	return g, nil
 }
 
@@ -215,11 +157,7 @@ func (g *Gateway) Sessions() *session.Registry { return g.sessions }
 
 // Publish tells the readers of /events that something happened. data is what
 // encoding/json takes.
-func (g *Gateway) Publish(kind string, data any) {
-	if err := g.hub.publish(kind, data); err != nil {
-		g.o.Log.Warn().Err(err).Str("event", kind).Msg("an event could not be told")
-	}
-}
+func (g *Gateway) Publish(kind string, data any) { g.hub.publish(kind, data) }
 
 // Start takes the workspace, listens, and returns. ctx bounds only that. A
 // gateway that runs there already is a *RunningError. A gateway starts once.
@@ -243,7 +181,7 @@ func (g *Gateway) Start(ctx context.Context) (err error) {
 	o := g.o.Sessions
 	notify := o.Notify
 	o.Notify = func(e session.Event) {
-		g.sessionEvent(e)
+		g.hub.sessionEvent(e)
 		if notify != nil {
 			notify(e)
 		}
@@ -251,10 +189,10 @@ func (g *Gateway) Start(ctx context.Context) (err error) {
 	if g.sessions, err = session.Open(o); err != nil {
 		return err
 	}
-	g.started = time.Now()
-	g.serve()
+	started := time.Now()
+	g.serve(started)
 	return g.claim.announce(Running{
-		Version: 1, URL: g.url, Token: g.token, PID: os.Getpid(), Workspace: g.claim.workspace, Started: g.started.UTC(),
+		Version: 1, URL: g.url, Token: g.token, PID: os.Getpid(), Workspace: g.claim.workspace, Started: started.UTC(),
 	})
 }
 
@@ -293,10 +231,12 @@ func (g *Gateway) listen(ctx context.Context) error {
 }
 
 // serve begins to answer.
-func (g *Gateway) serve() {
-	conns := newConnections(g.listener, g.maxConnections())
+func (g *Gateway) serve(started time.Time) {
+	conns := newConnections(g.listener, maxConnections(g.o.MaxConnections))
+	router := &router{access: &g.access, log: g.o.Log, requests: g.o.Requests, life: g.life, work: &g.work}
+	conversations := conversationRoutes{dir: g.conversationsDir(), hub: g.hub}
 	g.server = &http.Server{
-		Handler:           g.handler,
+		Handler:           router.handler(g.routes(started, conversations)),
 		ReadHeaderTimeout: g.times.header,
 		IdleTimeout:       g.times.idle,
 		MaxHeaderBytes:    maxHeader,
@@ -309,19 +249,30 @@ func (g *Gateway) serve() {
 			g.o.Log.Error().Err(err).Msg("the gateway listens no more")
 		}
 	})
-	g.work.Go(func() { g.watchConversations(g.life) })
+	g.work.Go(func() { conversations.watch(g.life) })
 }
 
-func (g *Gateway) maxConnections() int {
-	if g.o.MaxConnections > 0 {
-		return g.o.MaxConnections
+// routes lists every route: those of each group.
+func (g *Gateway) routes(started time.Time, conversations conversationRoutes) []route {
+	workspace := g.claim.workspace
+	streams := streams{log: g.o.Log, times: g.times}
+	adapters := &adapterRoutes{configured: g.o.Adapters, hub: g.hub, log: g.o.Log}
+	runs := runRoutes{runs: g.o.Runs, hub: g.hub}
+	tools := mcpRoutes{
+		workspace: workspace, version: g.o.Version, life: g.life,
+		sessions: g.sessions, adapters: adapters, commands: g.o.Commands, runs: runs,
 	}
-	const most = 4096
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return most
-	}
-	return int(min(most, files.Cur/2)) // the other half is for children and files
+	return slices.Concat(
+		healthRoutes{version: g.o.Version, workspace: workspace, started: started}.routes(),
+		eventRoutes{hub: g.hub, streams: streams}.routes(),
+		conversations.routes(),
+		adapters.routes(),
+		(&sessionRoutes{registry: g.sessions, workspace: workspace, life: g.life}).routes(),
+		agentRoutes{registry: g.sessions, adapters: adapters, workspace: workspace, life: g.life}.routes(),
+		outputRoutes{registry: g.sessions, streams: streams, life: g.life}.routes(),
+		runs.routes(),
+		tools.routes(),
+	)
 }
 
 // conversationsDir is where conversations are.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
 // Commands is the allow-list of a folder. Turns that it runs have the origin MCP:
@@ -38,14 +40,28 @@ const mcpInstructions = `These tools run the allow-listed commands of a workspac
 A command is a line such as "plan staging"; list_commands shows which there are, and nothing else runs.
 What a person has to approve or confirm can't be approved or confirmed here: say what waits, and ask the person.`
 
-// mcpHandler serves POST /mcp: Streamable HTTP without sessions, each request on
-// its own.
-func (g *Gateway) mcpHandler() (handler, error) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "chant-acp", Title: "chant", Version: g.o.Version}, &mcp.ServerOptions{
+// mcpRoutes are the tools of the Model Context Protocol.
+type mcpRoutes struct {
+	workspace, version string
+	life               context.Context // ends when the gateway stops
+	sessions           *session.Registry
+	adapters           *adapterRoutes
+	commands           Commands // nil: no tools for it
+	runs               runRoutes
+}
+
+func (m mcpRoutes) routes() []route {
+	return []route{{"POST", "/mcp", needToken, true, m.handler()}}
+}
+
+// handler serves POST /mcp: Streamable HTTP without sessions, each request on its
+// own.
+func (m mcpRoutes) handler() handler {
+	server := mcp.NewServer(&mcp.Implementation{Name: "chant-acp", Title: "chant", Version: m.version}, &mcp.ServerOptions{
 		Instructions: mcpInstructions,
 		Capabilities: &mcp.ServerCapabilities{},
 	})
-	g.addTools(server)
+	m.addTools(server)
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless:    true,
 		JSONResponse: true,
@@ -67,33 +83,33 @@ func (g *Gateway) mcpHandler() (handler, error) {
 		caught := &caughtErrors{ResponseWriter: w}
 		streamable.ServeHTTP(caught, r)
 		return caught.problem()
-	}, nil
+	}
 }
 
 // none is the input of tools without parameters.
 type none struct{}
 
 // tool adds a tool. Its work ends when the gateway does.
-func tool[In, Out any](g *Gateway, s *mcp.Server, name, description string, reads bool, do func(context.Context, In) (Out, error)) {
+func tool[In, Out any](life context.Context, s *mcp.Server, name, description string, reads bool, do func(context.Context, In) (Out, error)) {
 	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: reads}},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
-			defer context.AfterFunc(g.life, func() { cancel(errStopping) })()
+			defer context.AfterFunc(life, func() { cancel(errStopping) })()
 			out, err := do(ctx, in)
 			return nil, out, err
 		})
 }
 
-func (g *Gateway) addTools(s *mcp.Server) {
-	if g.o.Commands != nil {
-		tool(g, s, "list_commands", "List the commands that may run in the workspace, or in a folder of it.", true, g.mcpListCommands)
-		tool(g, s, "run_command", "Run one line, a command of list_commands with its arguments, and return what it printed.", false, g.mcpRunCommand)
+func (m mcpRoutes) addTools(s *mcp.Server) {
+	if m.commands != nil {
+		tool(m.life, s, "list_commands", "List the commands that may run in the workspace, or in a folder of it.", true, m.listCommands)
+		tool(m.life, s, "run_command", "Run one line, a command of list_commands with its arguments, and return what it printed.", false, m.runCommand)
 	}
-	tool(g, s, "list_runs", "List the runs of Ops and the gates that they wait at. A gate is approved by a person, not here.", true, g.mcpListRuns)
-	tool(g, s, "list_sessions", "List the sessions of agents and terminals.", true, g.mcpListSessions)
-	tool(g, s, "start_agent_session", "Start an agent that is open to MCP; GET /adapters tells which are. What an agent other than chant-acp runs does not pass the allow-list.", false, g.mcpStartAgent)
-	tool(g, s, "prompt_agent_session", "Send a prompt to a session that start_agent_session started, and return what the agent said.", false, g.mcpPrompt)
-	tool(g, s, "read_terminal", "Return the last of what a terminal that is open to MCP shows, as plain text.", true, g.mcpReadTerminal)
-	tool(g, s, "write_terminal", "Type into a terminal that is open to MCP. What is typed there does not pass the allow-list.", false, g.mcpWriteTerminal)
+	tool(m.life, s, "list_runs", "List the runs of Ops and the gates that they wait at. A gate is approved by a person, not here.", true, m.listRuns)
+	tool(m.life, s, "list_sessions", "List the sessions of agents and terminals.", true, m.listSessions)
+	tool(m.life, s, "start_agent_session", "Start an agent that is open to MCP; GET /adapters tells which are. What an agent other than chant-acp runs does not pass the allow-list.", false, m.startAgent)
+	tool(m.life, s, "prompt_agent_session", "Send a prompt to a session that start_agent_session started, and return what the agent said.", false, m.prompt)
+	tool(m.life, s, "read_terminal", "Return the last of what a terminal that is open to MCP shows, as plain text.", true, m.readTerminal)
+	tool(m.life, s, "write_terminal", "Type into a terminal that is open to MCP. What is typed there does not pass the allow-list.", false, m.writeTerminal)
 }

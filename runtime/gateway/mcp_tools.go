@@ -21,12 +21,12 @@ type listCommandsOut struct {
 	Commands []Command `json:"commands"`
 }
 
-func (g *Gateway) mcpListCommands(ctx context.Context, in listCommandsIn) (listCommandsOut, error) {
-	cwd, err := g.within(in.Cwd)
+func (m mcpRoutes) listCommands(ctx context.Context, in listCommandsIn) (listCommandsOut, error) {
+	cwd, err := m.within(in.Cwd)
 	if err != nil {
 		return listCommandsOut{}, err
 	}
-	list, err := g.o.Commands.List(ctx, cwd)
+	list, err := m.commands.List(ctx, cwd)
 	if list == nil {
 		list = []Command{}
 	}
@@ -38,20 +38,20 @@ type runCommandIn struct {
 	Cwd  string `json:"cwd,omitempty" jsonschema:"an absolute path in the workspace; the workspace if it is left out"`
 }
 
-func (g *Gateway) mcpRunCommand(ctx context.Context, in runCommandIn) (Outcome, error) {
-	cwd, err := g.within(in.Cwd)
+func (m mcpRoutes) runCommand(ctx context.Context, in runCommandIn) (Outcome, error) {
+	cwd, err := m.within(in.Cwd)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return g.o.Commands.Run(ctx, cwd, in.Line)
+	return m.commands.Run(ctx, cwd, in.Line)
 }
 
 type listRunsOut struct {
 	Runs []Run `json:"runs"`
 }
 
-func (g *Gateway) mcpListRuns(ctx context.Context, _ none) (listRunsOut, error) {
-	list, err := g.runs(ctx)
+func (m mcpRoutes) listRuns(ctx context.Context, _ none) (listRunsOut, error) {
+	list, err := m.runs.all(ctx)
 	return listRunsOut{list}, err
 }
 
@@ -74,9 +74,9 @@ type listSessionsOut struct {
 	Sessions []mcpSession `json:"sessions"`
 }
 
-func (g *Gateway) mcpListSessions(context.Context, none) (listSessionsOut, error) {
+func (m mcpRoutes) listSessions(context.Context, none) (listSessionsOut, error) {
 	out := listSessionsOut{[]mcpSession{}}
-	for _, i := range g.sessions.List() {
+	for _, i := range m.sessions.List() {
 		out.Sessions = append(out.Sessions, describe(i))
 	}
 	return out, nil
@@ -88,20 +88,20 @@ type startAgentIn struct {
 	Name    string `json:"name,omitempty" jsonschema:"a name for the session"`
 }
 
-func (g *Gateway) mcpStartAgent(ctx context.Context, in startAgentIn) (mcpSession, error) {
-	a, err := g.adapter(in.Adapter)
+func (m mcpRoutes) startAgent(ctx context.Context, in startAgentIn) (mcpSession, error) {
+	a, err := m.adapters.find(in.Adapter)
 	if err != nil {
 		return mcpSession{}, err
 	}
 	if !a.MCP {
 		return mcpSession{}, fmt.Errorf("the adapter %s is not open to MCP; a person may open it with: chant-acp config set adapters.%s.mcp true", a.Slug, a.Slug)
 	}
-	cwd, err := g.within(in.Cwd)
+	cwd, err := m.within(in.Cwd)
 	if err != nil {
 		return mcpSession{}, err
 	}
 	env := append(append([]string(nil), a.Env...), origin.Variable+"="+origin.MCP)
-	s, err := g.sessions.StartAgent(ctx, session.AgentSpec{Adapter: a.Slug, Command: a.Command, Env: env, Cwd: cwd, Name: in.Name, MCP: true})
+	s, err := m.sessions.StartAgent(ctx, session.AgentSpec{Adapter: a.Slug, Command: a.Command, Env: env, Cwd: cwd, Name: in.Name, MCP: true})
 	if err != nil {
 		return mcpSession{}, err
 	}
@@ -119,8 +119,8 @@ type promptOut struct {
 	Cut        bool   `json:"cut,omitempty" jsonschema:"the text was longer"`
 }
 
-func (g *Gateway) mcpPrompt(ctx context.Context, in promptIn) (promptOut, error) {
-	s, err := g.open(in.Session, session.KindAgent)
+func (m mcpRoutes) prompt(ctx context.Context, in promptIn) (promptOut, error) {
+	s, err := m.open(in.Session, session.KindAgent)
 	if err != nil {
 		return promptOut{}, err
 	}
@@ -151,9 +151,9 @@ type readTerminalOut struct {
 	State string `json:"state"`
 }
 
-func (g *Gateway) mcpReadTerminal(_ context.Context, in readTerminalIn) (readTerminalOut, error) {
+func (m mcpRoutes) readTerminal(_ context.Context, in readTerminalIn) (readTerminalOut, error) {
 	const usual, most = 8 << 10, 64 << 10
-	s, err := g.open(in.Session, session.KindTerminal)
+	s, err := m.open(in.Session, session.KindTerminal)
 	if err != nil {
 		return readTerminalOut{}, err
 	}
@@ -171,8 +171,8 @@ type writeTerminalIn struct {
 	Text    string `json:"text" jsonschema:"what is typed; a carriage return is the Enter key"`
 }
 
-func (g *Gateway) mcpWriteTerminal(ctx context.Context, in writeTerminalIn) (none, error) {
-	s, err := g.open(in.Session, session.KindTerminal)
+func (m mcpRoutes) writeTerminal(ctx context.Context, in writeTerminalIn) (none, error) {
+	s, err := m.open(in.Session, session.KindTerminal)
 	if err != nil {
 		return none{}, err
 	}
@@ -180,8 +180,8 @@ func (g *Gateway) mcpWriteTerminal(ctx context.Context, in writeTerminalIn) (non
 }
 
 // open finds a session that MCP may use.
-func (g *Gateway) open(idOrName string, kind session.Kind) (*session.Session, error) {
-	s, err := g.sessions.Find(idOrName)
+func (m mcpRoutes) open(idOrName string, kind session.Kind) (*session.Session, error) {
+	s, err := m.sessions.Find(idOrName)
 	if err != nil {
 		return nil, err
 	}
@@ -198,16 +198,16 @@ func (g *Gateway) open(idOrName string, kind session.Kind) (*session.Session, er
 
 // within returns the real path of a folder in the workspace, "" being itself: a
 // tool must not choose an allow-list of its own elsewhere.
-func (g *Gateway) within(cwd string) (string, error) {
+func (m mcpRoutes) within(cwd string) (string, error) {
 	if cwd == "" {
-		return g.claim.workspace, nil
+		return m.workspace, nil
 	}
 	real, err := filepath.EvalSymlinks(cwd)
 	if err != nil || !filepath.IsAbs(cwd) {
 		return "", errors.New("cwd must be the absolute path of a folder in the workspace")
 	}
-	if real != g.claim.workspace && !strings.HasPrefix(real, strings.TrimSuffix(g.claim.workspace, "/")+string(os.PathSeparator)) {
-		return "", fmt.Errorf("cwd is outside the workspace %s", g.claim.workspace)
+	if real != m.workspace && !strings.HasPrefix(real, strings.TrimSuffix(m.workspace, "/")+string(os.PathSeparator)) {
+		return "", fmt.Errorf("cwd is outside the workspace %s", m.workspace)
 	}
 	return real, nil
 }

@@ -33,9 +33,23 @@ const (
 	closeTime = time.Second
 )
 
+// outputRoutes show the output of sessions, and take the input of terminals.
+type outputRoutes struct {
+	registry *session.Registry
+	streams  streams
+	life     context.Context // ends when the gateway stops
+}
+
+func (o outputRoutes) routes() []route {
+	return []route{
+		{"GET", "/sessions/{id}/pty", needToken, true, o.pty},
+		{"GET", "/sessions/{id}/stream", needRead, true, o.stream},
+	}
+}
+
 // pty serves WS /sessions/{id}/pty.
-func (g *Gateway) pty(w http.ResponseWriter, r *http.Request) error {
-	found, err := g.find(r)
+func (o outputRoutes) pty(w http.ResponseWriter, r *http.Request) error {
+	found, err := find(o.registry, r)
 	if err != nil {
 		return err
 	}
@@ -60,9 +74,9 @@ func (g *Gateway) pty(w http.ResponseWriter, r *http.Request) error {
 		return hijacked.problem()
 	}
 	conn.SetReadLimit(maxFrame)
-	why := (&ptyClient{conn: conn, below: hijacked.conn, watcher: watcher, times: g.times}).run(g.life)
+	why := (&ptyClient{conn: conn, below: hijacked.conn, watcher: watcher, times: o.streams.times}).run(o.life)
 	if errors.Is(why, session.ErrStalled) || errors.Is(why, errStalled) {
-		g.o.Log.Warn().Err(why).Str("session", found.Info().ID).Str("from", r.RemoteAddr).Msg("a slow watcher was closed")
+		o.streams.log.Warn().Err(why).Str("session", found.Info().ID).Str("from", r.RemoteAddr).Msg("a slow watcher was closed")
 	}
 	return nil
 }

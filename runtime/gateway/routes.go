@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	stdlog "log"
 	"maps"
@@ -29,42 +30,16 @@ type route struct {
 	do   handler
 }
 
-// table lists every route.
-func (g *Gateway) table() ([]route, error) {
-	mcp, err := g.mcpHandler()
-	if err != nil {
-		return nil, err
-	}
-	return []route{
-		{"GET", "/health", needNothing, false, g.health},
-		{"GET", "/events", needRead, true, g.events},
-		{"GET", "/conversations", needRead, false, g.listConversations},
-		{"GET", "/conversations/{id}", needRead, false, g.getConversation},
-		{"GET", "/adapters", needNothing, false, g.listAdapters},
-		{"GET", "/sessions", needNothing, false, g.listSessions},
-		{"POST", "/sessions/agent", needToken, true, g.startAgent},
-		{"POST", "/sessions/terminal", needToken, false, g.startTerminal},
-		{"GET", "/sessions/{id}", needNothing, false, g.getSession},
-		{"DELETE", "/sessions/{id}", needToken, false, g.deleteSession},
-		{"GET", "/sessions/{id}/pty", needToken, true, g.pty},
-		{"GET", "/sessions/{id}/stream", needRead, true, g.stream},
-		{"POST", "/sessions/{id}/kill", needToken, true, g.killSession},
-		{"POST", "/sessions/{id}/prompt", needToken, true, g.prompt},
-		{"POST", "/sessions/{id}/cancel", needToken, false, g.cancelTurn},
-		{"GET", "/sessions/{id}/requests", needToken, false, g.listRequests},
-		{"POST", "/sessions/{id}/requests/{request}", needToken, false, g.answerRequest},
-		{"GET", "/runs", needToken, false, g.listRuns},
-		{"POST", "/runs/{id}/gates/{gate}", needToken, false, g.resolveGate},
-		{"POST", "/mcp", needToken, true, mcp},
-	}, nil
+// router takes requests to their routes, and does what comes before any route.
+type router struct {
+	access        *access
+	log, requests zerolog.Logger
+	life          context.Context // ends when the gateway stops
+	work          *work
 }
 
-// routes makes the handler of everything.
-func (g *Gateway) routes() (http.Handler, error) {
-	table, err := g.table()
-	if err != nil {
-		return nil, err
-	}
+// handler makes the handler of a table of routes.
+func (rt *router) handler(table []route) http.Handler {
 	methods := make(map[string]map[string]route) // by pattern
 	for _, r := range table {
 		if methods[r.pattern] == nil {
@@ -74,16 +49,16 @@ func (g *Gateway) routes() (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	for pattern, by := range methods {
-		mux.HandleFunc(pattern, g.dispatch(by))
+		mux.HandleFunc(pattern, rt.dispatch(by))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, notFound.problem("there is nothing at this path; docs/gateway.md lists the routes"))
 	})
-	return g.logged(g.guarded(mux)), nil
+	return rt.logged(rt.guarded(mux))
 }
 
 // dispatch chooses among the methods of a pattern.
-func (g *Gateway) dispatch(by map[string]route) http.HandlerFunc {
+func (rt *router) dispatch(by map[string]route) http.HandlerFunc {
 	if get, ok := by["GET"]; ok && !get.long {
 		by["HEAD"] = get
 	}
@@ -99,61 +74,66 @@ func (g *Gateway) dispatch(by map[string]route) http.HandlerFunc {
 			writeProblem(w, wrongMethod.problem("%s takes %s here, not %s", "this path", allow, brief.Bytes(r.Method, 20)).with("allow", allow))
 			return
 		}
-		if p := g.access.authorize(r, route.need); p != nil {
+		if p := rt.access.authorize(r, route.need); p != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="chant-acp"`)
 			writeProblem(w, p)
 			return
 		}
 		if !route.long {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+			answerSoon(w)
 		}
 		if err := route.do(w, r); err != nil {
-			writeProblem(w, g.problemOf(r, err))
+			writeProblem(w, rt.problemOf(r, err))
 		}
 	}
 }
 
+// answerSoon bounds how long a client may take to take the answer.
+func answerSoon(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+}
+
 // guarded does what comes before any route.
-func (g *Gateway) guarded(next http.Handler) http.Handler {
+func (rt *router) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["X-Content-Type-Options"] = []string{"nosniff"}
 		h["Cache-Control"] = []string{"no-store"}
-		if p := g.access.checkHost(r); p != nil {
+		if p := rt.access.checkHost(r); p != nil {
 			writeProblem(w, p)
 			return
 		}
-		if p := g.access.checkOrigin(r); p != nil {
+		if p := rt.access.checkOrigin(r); p != nil {
 			writeProblem(w, p)
 			return
 		}
-		g.access.allowOrigin(w, r)
+		rt.access.allowOrigin(w, r)
 		next.ServeHTTP(w, r)
 	})
 }
 
 // logged follows a request from its begin to its end: it is waited for at Stop,
 // told to the log of requests, and does not take the gateway down with it.
-func (g *Gateway) logged(next http.Handler) http.Handler {
+func (rt *router) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.work.enter() {
+		if !rt.work.enter() {
 			w.Header().Set("Connection", "close")
 			writeProblem(w, unavailable.problem("the gateway stops"))
 			return
 		}
-		defer g.work.Done()
+		defer rt.work.Done()
 		began := time.Now()
 		told := &recorder{ResponseWriter: w}
 		defer func() {
 			if v := recover(); v == http.ErrAbortHandler { // how handlers cut a connection
 				panic(v)
 			} else if v != nil {
-				g.o.Log.Error().Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a request failed")
+				rt.log.Error().Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a request failed")
 				if told.status == 0 {
 					writeProblem(told, internal.problem("the gateway failed; its log says more"))
 				}
 			}
-			g.logRequest(r, told, began)
+			rt.logRequest(r, told, began)
 		}()
 		next.ServeHTTP(told, r)
 	})
@@ -161,8 +141,8 @@ func (g *Gateway) logged(next http.Handler) http.Handler {
 
 // logRequest tells no token, no query and no body. A path that is no route's may
 // hold anything, and isn't told either.
-func (g *Gateway) logRequest(r *http.Request, told *recorder, began time.Time) {
-	e := g.o.Requests.Info()
+func (rt *router) logRequest(r *http.Request, told *recorder, began time.Time) {
+	e := rt.requests.Info()
 	if e == nil {
 		return
 	}
@@ -204,7 +184,7 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // problemOf makes a problem of an error. What nobody foresaw goes to the log, and
 // not to the client.
-func (g *Gateway) problemOf(r *http.Request, err error) *Problem {
+func (rt *router) problemOf(r *http.Request, err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
 		return p
@@ -212,10 +192,10 @@ func (g *Gateway) problemOf(r *http.Request, err error) *Problem {
 	if p := sessionProblem(err); p != nil {
 		return p
 	}
-	if g.life.Err() != nil {
+	if rt.life.Err() != nil {
 		return unavailable.problem("the gateway stops")
 	}
-	g.o.Log.Error().Err(err).Str("route", r.Pattern).Msg("a request failed")
+	rt.log.Error().Err(err).Str("route", r.Pattern).Msg("a request failed")
 	return internal.problem("the gateway failed; its log says more")
 }
 

@@ -89,12 +89,25 @@ func errNoRuns() *Problem {
 	return notHere.problem("this gateway has no runs of Ops to show: it was built without them")
 }
 
-// runs lists the runs.
-func (g *Gateway) runs(ctx context.Context) ([]Run, error) {
-	if g.o.Runs == nil {
+// runRoutes show the runs of Ops, and decide their gates.
+type runRoutes struct {
+	runs Runs // nil: none
+	hub  *hub
+}
+
+func (r runRoutes) routes() []route {
+	return []route{
+		{"GET", "/runs", needToken, false, r.list},
+		{"POST", "/runs/{id}/gates/{gate}", needToken, false, r.resolveGate},
+	}
+}
+
+// all lists the runs.
+func (r runRoutes) all(ctx context.Context) ([]Run, error) {
+	if r.runs == nil {
 		return nil, errNoRuns()
 	}
-	list, err := g.o.Runs.List(ctx)
+	list, err := r.runs.List(ctx)
 	if err != nil {
 		return nil, conflict.problem("the runs can't be listed: %v", err)
 	}
@@ -104,9 +117,9 @@ func (g *Gateway) runs(ctx context.Context) ([]Run, error) {
 	return list, nil
 }
 
-// listRuns serves GET /runs.
-func (g *Gateway) listRuns(w http.ResponseWriter, r *http.Request) error {
-	list, err := g.runs(r.Context())
+// list serves GET /runs.
+func (r runRoutes) list(w http.ResponseWriter, req *http.Request) error {
+	list, err := r.all(req.Context())
 	if err != nil {
 		return err
 	}
@@ -114,24 +127,24 @@ func (g *Gateway) listRuns(w http.ResponseWriter, r *http.Request) error {
 }
 
 // resolveGate serves POST /runs/{id}/gates/{gate}.
-func (g *Gateway) resolveGate(w http.ResponseWriter, r *http.Request) error {
+func (r runRoutes) resolveGate(w http.ResponseWriter, req *http.Request) error {
 	var body struct {
 		Decision string `json:"decision"`
 		Note     string `json:"note"`
 
 		Answer json.RawMessage `json:"answer"`
 	}
-	if err := readBody(w, r, &body); err != nil {
+	if err := readBody(w, req, &body); err != nil {
 		return err
 	}
 	if body.Decision != "approve" && body.Decision != "reject" {
 		return fieldProblem("decision", `must be "approve" or "reject", not %q`, brief.Bytes(body.Decision, 100))
 	}
-	if g.o.Runs == nil {
+	if r.runs == nil {
 		return errNoRuns()
 	}
 	d := Decision{Approve: body.Decision == "approve", By: "gateway", Note: body.Note, Answer: body.Answer}
-	gate, err := g.o.Runs.Resolve(r.Context(), r.PathValue("id"), r.PathValue("gate"), d)
+	gate, err := r.runs.Resolve(req.Context(), req.PathValue("id"), req.PathValue("gate"), d)
 	switch {
 	case errors.Is(err, ErrNoRun), errors.Is(err, ErrNoGate):
 		return notFound.problem("%v", err)
@@ -140,6 +153,6 @@ func (g *Gateway) resolveGate(w http.ResponseWriter, r *http.Request) error {
 	case err != nil: // decided already, or not to be decided now
 		return conflict.problem("%v", err)
 	}
-	g.Publish("gate.resolved", map[string]any{"run": r.PathValue("id"), "gate": gate})
+	r.hub.publish("gate.resolved", map[string]any{"run": req.PathValue("id"), "gate": gate})
 	return writeJSON(w, http.StatusOK, gate)
 }

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -40,18 +43,42 @@ func sessionProblem(err error) *Problem {
 	return nil
 }
 
-// sessionEvent tells the readers of /events what the registry says.
-func (g *Gateway) sessionEvent(e session.Event) {
-	data := map[string]any{"session": e.Session}
-	if e.Data != nil {
-		data["data"] = e.Data
+// sessionRoutes show what runs, start terminals, and end what runs.
+type sessionRoutes struct {
+	registry  *session.Registry
+	workspace string
+	life      context.Context // ends when the gateway stops
+	cache     sessionCache
+}
+
+func (s *sessionRoutes) routes() []route {
+	return []route{
+		{"GET", "/sessions", needNothing, false, s.list},
+		{"GET", "/sessions/{id}", needNothing, false, s.get},
+		{"POST", "/sessions/terminal", needToken, false, s.startTerminal},
+		{"POST", "/sessions/{id}/kill", needToken, true, s.kill},
+		{"DELETE", "/sessions/{id}", needToken, false, s.delete},
 	}
-	g.Publish(e.Type, data)
 }
 
 // find finds the session that a path names by its id or name.
-func (g *Gateway) find(r *http.Request) (*session.Session, error) {
-	return g.sessions.Find(r.PathValue("id"))
+func find(registry *session.Registry, r *http.Request) (*session.Session, error) {
+	return registry.Find(r.PathValue("id"))
+}
+
+// folder returns the folder of a session: an absolute path of one that is there,
+// or the workspace where none is named.
+func folder(workspace, cwd string) (string, error) {
+	if cwd == "" {
+		return workspace, nil
+	}
+	if !filepath.IsAbs(cwd) {
+		return "", fieldProblem("cwd", "must be an absolute path, not %q", brief.Bytes(cwd, 200))
+	}
+	if st, err := os.Stat(cwd); err != nil || !st.IsDir() {
+		return "", fieldProblem("cwd", "is not a folder: %q", brief.Bytes(cwd, 200))
+	}
+	return filepath.Clean(cwd), nil
 }
 
 // sessionCache is the answer of GET /sessions, for as long as nothing changes.
@@ -80,9 +107,9 @@ func (c *sessionCache) answer(r *session.Registry) ([]byte, error) {
 	return c.body, nil
 }
 
-// listSessions serves GET /sessions.
-func (g *Gateway) listSessions(w http.ResponseWriter, _ *http.Request) error {
-	body, err := g.listCache.answer(g.sessions)
+// list serves GET /sessions.
+func (s *sessionRoutes) list(w http.ResponseWriter, _ *http.Request) error {
+	body, err := s.cache.answer(s.registry)
 	if err != nil {
 		return err
 	}
@@ -90,17 +117,17 @@ func (g *Gateway) listSessions(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// getSession serves GET /sessions/{id}.
-func (g *Gateway) getSession(w http.ResponseWriter, r *http.Request) error {
-	s, err := g.find(r)
+// get serves GET /sessions/{id}.
+func (s *sessionRoutes) get(w http.ResponseWriter, r *http.Request) error {
+	found, err := find(s.registry, r)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s.Info())
+	return writeJSON(w, http.StatusOK, found.Info())
 }
 
 // startTerminal serves POST /sessions/terminal.
-func (g *Gateway) startTerminal(w http.ResponseWriter, r *http.Request) error {
+func (s *sessionRoutes) startTerminal(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Argv []string          `json:"argv"`
 		Cwd  string            `json:"cwd"`
@@ -116,7 +143,7 @@ func (g *Gateway) startTerminal(w http.ResponseWriter, r *http.Request) error {
 	if len(body.Argv) == 0 || body.Argv[0] == "" {
 		return fieldProblem("argv", "must name a program and its arguments")
 	}
-	cwd, err := g.folder(body.Cwd)
+	cwd, err := folder(s.workspace, body.Cwd)
 	if err != nil {
 		return err
 	}
@@ -124,13 +151,13 @@ func (g *Gateway) startTerminal(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := g.sessions.StartTerminal(r.Context(), session.TerminalSpec{
+	started, err := s.registry.StartTerminal(r.Context(), session.TerminalSpec{
 		Argv: body.Argv, Cwd: cwd, Cols: body.Cols, Rows: body.Rows, Name: body.Name, Env: env, MCP: body.MCP,
 	})
 	if err != nil {
 		return startProblem(err)
 	}
-	return created(w, s)
+	return created(w, started)
 }
 
 // created answers with a new session.
@@ -155,37 +182,32 @@ func startProblem(err error) error {
 // killTime is how long the answer to a kill waits for the end.
 const killTime = 20 * time.Second
 
-// killSession serves POST /sessions/{id}/kill.
-func (g *Gateway) killSession(w http.ResponseWriter, r *http.Request) error {
+// kill serves POST /sessions/{id}/kill.
+func (s *sessionRoutes) kill(w http.ResponseWriter, r *http.Request) error {
 	if err := readBody(w, r, &struct{}{}); err != nil {
 		return err
 	}
-	s, err := g.find(r)
+	found, err := find(s.registry, r)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), killTime)
 	defer cancel()
 	status := http.StatusOK
-	if err := s.Kill(ctx); err != nil && ctx.Err() != nil && g.life.Err() == nil {
+	if err := found.Kill(ctx); err != nil && ctx.Err() != nil && s.life.Err() == nil {
 		status = http.StatusAccepted // it was told, and has not ended yet
 	} else if err != nil {
 		return err
 	}
-	g.soon(w)
-	return writeJSON(w, status, s.Info())
+	answerSoon(w)
+	return writeJSON(w, status, found.Info())
 }
 
-// deleteSession serves DELETE /sessions/{id}.
-func (g *Gateway) deleteSession(w http.ResponseWriter, r *http.Request) error {
-	if err := g.sessions.Forget(r.PathValue("id")); err != nil {
+// delete serves DELETE /sessions/{id}.
+func (s *sessionRoutes) delete(w http.ResponseWriter, r *http.Request) error {
+	if err := s.registry.Forget(r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// soon bounds the write of an answer that took its time.
-func (g *Gateway) soon(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -23,12 +25,18 @@ type sse struct {
 	times   times
 }
 
-// openSSE begins a stream.
-func (g *Gateway) openSSE(w http.ResponseWriter) (*sse, error) {
+// streams opens and ends streams of server-sent events.
+type streams struct {
+	log   zerolog.Logger
+	times times
+}
+
+// open begins a stream.
+func (t streams) open(w http.ResponseWriter) (*sse, error) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // for proxies that would collect it
-	s := &sse{w, http.NewResponseController(w), g.times}
+	s := &sse{w, http.NewResponseController(w), t.times}
 	w.WriteHeader(http.StatusOK)
 	return s, s.send([]byte(": here\n\n"))
 }
@@ -56,10 +64,20 @@ func stalled(err error) error {
 	return err
 }
 
+// eventRoutes tell what happens, as it happens.
+type eventRoutes struct {
+	hub     *hub
+	streams streams
+}
+
+func (e eventRoutes) routes() []route {
+	return []route{{"GET", "/events", needRead, true, e.events}}
+}
+
 // events serves GET /events.
-func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
-	cursor, missed := g.hub.from(r.Header.Get("Last-Event-ID"))
-	s, err := g.openSSE(w)
+func (e eventRoutes) events(w http.ResponseWriter, r *http.Request) error {
+	cursor, missed := e.hub.from(r.Header.Get("Last-Event-ID"))
+	s, err := e.streams.open(w)
 	if err == nil && missed != nil {
 		var text []byte
 		if text, err = gapFrame(missed); err == nil {
@@ -67,21 +85,21 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if err == nil {
-		err = g.follow(r.Context(), s, cursor)
+		err = e.follow(r.Context(), s, cursor)
 	}
-	g.endStream(r, s, err)
+	e.streams.end(r, s, err)
 	return nil
 }
 
 // follow sends events until the stream can't go on, and returns why.
-func (g *Gateway) follow(ctx context.Context, s *sse, cursor uint64) error {
+func (e eventRoutes) follow(ctx context.Context, s *sse, cursor uint64) error {
 	quiet := time.NewTimer(s.times.keepAlive)
 	defer quiet.Stop()
 	rest := time.NewTimer(pace)
 	defer rest.Stop()
 	var buffer [][]byte
 	for {
-		events, next, more, err := g.hub.take(cursor, buffer[:0])
+		events, next, more, err := e.hub.take(cursor, buffer[:0])
 		if err != nil {
 			return err
 		}
@@ -113,14 +131,14 @@ func (g *Gateway) follow(ctx context.Context, s *sse, cursor uint64) error {
 	}
 }
 
-// endStream says why a stream ends, to its reader where it can still take it, and
+// end says why a stream ends, to its reader where it can still take it, and
 // to the log where that is worth knowing.
-func (g *Gateway) endStream(r *http.Request, s *sse, why error) {
+func (t streams) end(r *http.Request, s *sse, why error) {
 	if why == nil {
 		return
 	}
 	if errors.Is(why, errLagging) || errors.Is(why, errStalled) || errors.Is(why, session.ErrStalled) {
-		g.o.Log.Warn().Err(why).Str("route", r.Pattern).Str("from", r.RemoteAddr).Msg("a slow reader was closed")
+		t.log.Warn().Err(why).Str("route", r.Pattern).Str("from", r.RemoteAddr).Msg("a slow reader was closed")
 	}
 	if !errors.Is(why, errStalled) {
 		_ = s.send(closing(why)) // one that is gone is not told

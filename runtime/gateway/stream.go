@@ -17,8 +17,8 @@ const aheadLines = 256
 
 // stream serves GET /sessions/{id}/stream: the output of a session of any kind as
 // lines of text, and how it ended.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request) error {
-	found, err := g.find(r)
+func (o outputRoutes) stream(w http.ResponseWriter, r *http.Request) error {
+	found, err := find(o.registry, r)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	})
-	s, err := g.openSSE(w)
+	s, err := o.streams.open(w)
 	if err == nil {
 		if err = s.lines(ahead); err == nil {
 			err = ended
@@ -60,7 +60,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request) error {
 		_ = s.send(exitFrame(found.Info()))
 		return nil
 	}
-	g.endStream(r, s, err)
+	o.streams.end(r, s, err)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -22,8 +23,26 @@ func environment(env map[string]string) ([]string, error) {
 	return list, nil
 }
 
-// startAgent serves POST /sessions/agent.
-func (g *Gateway) startAgent(w http.ResponseWriter, r *http.Request) error {
+// agentRoutes start agents, take their turns, and answer what they ask.
+type agentRoutes struct {
+	registry  *session.Registry
+	adapters  *adapterRoutes
+	workspace string
+	life      context.Context // ends when the gateway stops
+}
+
+func (a agentRoutes) routes() []route {
+	return []route{
+		{"POST", "/sessions/agent", needToken, true, a.start},
+		{"POST", "/sessions/{id}/prompt", needToken, true, a.prompt},
+		{"POST", "/sessions/{id}/cancel", needToken, false, a.cancel},
+		{"GET", "/sessions/{id}/requests", needToken, false, a.listRequests},
+		{"POST", "/sessions/{id}/requests/{request}", needToken, false, a.answerRequest},
+	}
+}
+
+// start serves POST /sessions/agent.
+func (a agentRoutes) start(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Adapter string `json:"adapter"`
 		Cwd     string `json:"cwd"`
@@ -33,16 +52,16 @@ func (g *Gateway) startAgent(w http.ResponseWriter, r *http.Request) error {
 	if err := readBody(w, r, &body); err != nil {
 		return err
 	}
-	a, err := g.adapter(body.Adapter)
+	adapter, err := a.adapters.find(body.Adapter)
 	if err != nil {
 		return err
 	}
-	cwd, err := g.folder(body.Cwd)
+	cwd, err := folder(a.workspace, body.Cwd)
 	if err != nil {
 		return err
 	}
-	s, err := g.sessions.StartAgent(r.Context(), session.AgentSpec{
-		Adapter: a.Slug, Command: a.Command, Env: a.Env, Cwd: cwd, Name: body.Name,
+	s, err := a.registry.StartAgent(r.Context(), session.AgentSpec{
+		Adapter: adapter.Slug, Command: adapter.Command, Env: adapter.Env, Cwd: cwd, Name: body.Name,
 	})
 	if err != nil {
 		return startProblem(err)
@@ -50,12 +69,12 @@ func (g *Gateway) startAgent(w http.ResponseWriter, r *http.Request) error {
 	if body.Prompt != "" {
 		_, _ = s.Begin(body.Prompt, nil) // fails where it has ended, which its Info says
 	}
-	g.soon(w)
+	answerSoon(w)
 	return created(w, s)
 }
 
 // prompt serves POST /sessions/{id}/prompt.
-func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
+func (a agentRoutes) prompt(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Prompt string `json:"prompt"`
 		Wait   *bool  `json:"wait"`
@@ -66,7 +85,7 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 	if strings.TrimSpace(body.Prompt) == "" {
 		return fieldProblem("prompt", "must be text")
 	}
-	s, err := g.find(r)
+	s, err := find(a.registry, r)
 	if err != nil {
 		return err
 	}
@@ -77,15 +96,15 @@ func (g *Gateway) prompt(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if body.Wait != nil && !*body.Wait {
-		g.soon(w)
+		answerSoon(w)
 		return writeJSON(w, http.StatusAccepted, s.Info())
 	}
 	select {
 	case <-turn.Done():
-		g.soon(w)
+		answerSoon(w)
 		return answerTurn(w, turn)
 	case <-r.Context().Done():
-		if g.life.Err() != nil {
+		if a.life.Err() != nil {
 			return unavailable.problem("the gateway stops, and the turn with it")
 		}
 		return nil // nobody is there to answer
@@ -103,12 +122,12 @@ func answerTurn(w http.ResponseWriter, begun *session.Begun) error {
 	return writeJSON(w, http.StatusOK, turn)
 }
 
-// cancelTurn serves POST /sessions/{id}/cancel.
-func (g *Gateway) cancelTurn(w http.ResponseWriter, r *http.Request) error {
+// cancel serves POST /sessions/{id}/cancel.
+func (a agentRoutes) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err := readBody(w, r, &struct{}{}); err != nil {
 		return err
 	}
-	s, err := g.find(r)
+	s, err := find(a.registry, r)
 	if err != nil {
 		return err
 	}
@@ -119,8 +138,8 @@ func (g *Gateway) cancelTurn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listRequests serves GET /sessions/{id}/requests.
-func (g *Gateway) listRequests(w http.ResponseWriter, r *http.Request) error {
-	s, err := g.find(r)
+func (a agentRoutes) listRequests(w http.ResponseWriter, r *http.Request) error {
+	s, err := find(a.registry, r)
 	if err != nil {
 		return err
 	}
@@ -135,7 +154,7 @@ func (g *Gateway) listRequests(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answerRequest serves POST /sessions/{id}/requests/{request}.
-func (g *Gateway) answerRequest(w http.ResponseWriter, r *http.Request) error {
+func (a agentRoutes) answerRequest(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		OptionID string `json:"optionId"`
 	}
@@ -145,7 +164,7 @@ func (g *Gateway) answerRequest(w http.ResponseWriter, r *http.Request) error {
 	if body.OptionID == "" {
 		return fieldProblem("optionId", "must be one of the request's options")
 	}
-	s, err := g.find(r)
+	s, err := find(a.registry, r)
 	if err != nil {
 		return err
 	}
