@@ -31,9 +31,14 @@ func (t *turn) command(inv *command.Invocation) end {
 	return x.run()
 }
 
-// queued runs the program when the place is free.
+// queued runs the program when the place is free. What only reads has one of its
+// own over MCP: its clients do not see each other, and none should wait for what
+// another one writes.
 func (x *execution) queued() end {
-	if x.turn.wait(x.inv.Line, false) != nil {
+	if x.turn.conn.origin == OriginMCP && x.inv.Effect == command.Read {
+		x.place = new(place)
+	}
+	if x.turn.waitAt(x.place, x.inv.Line, false) != nil {
 		return x.titled(x.turn.stoppedBeforeStart(x.inv.Line))
 	}
 	return x.run()
@@ -43,6 +48,7 @@ func newExecution(t *turn, inv *command.Invocation) *execution {
 	return &execution{
 		Call:    view.Call{Stage: t.stage, ID: "call_" + newID(), Title: view.Title(inv), Line: inv.Line, Cwd: inv.Dir},
 		turn:    t,
+		place:   &t.conn.agent.place,
 		reading: t.reading(inv),
 	}
 }
@@ -52,6 +58,7 @@ type execution struct {
 	view.Call
 	reading
 	turn     *turn
+	place    *place // where it runs
 	asked    *asked // what a person said yes to; nil where nobody was asked
 	program  host.Run
 	output   *shape.Shaper
@@ -92,7 +99,7 @@ func (e end) of(inv *command.Invocation) end {
 // run runs the program in the place, which it has, and gives the place up.
 func (x *execution) run() end {
 	t := x.turn
-	defer func() { t.conn.agent.place.release(x.program != nil && x.inv.Effect != command.Read) }()
+	defer func() { x.place.release(x.program != nil && x.inv.Effect != command.Read) }()
 	if t.stopped() {
 		x.Fail("")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
 )
 
 func TestASecondPromptInASession(t *testing.T) {
@@ -348,6 +349,37 @@ func TestExitIdle(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// What only reads waits over MCP for nothing that other clients run; what writes
+// takes its turn, and so does everything of a person's client.
+func TestReadsOverMCPDoNotWait(t *testing.T) {
+	for origin, waits := range map[agent.Origin]bool{agent.OriginMCP: false, agent.OriginClient: true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := dial(t, setup{origin: origin})
+			first, second, third := w.newSession(), w.newSession(), w.newSession()
+			holds := w.begin(first, "slow write")
+			w.said(first, "begun")
+			read, write := w.begin(second, "ok"), w.begin(third, "write")
+			synctest.Wait()
+			if !waits {
+				if o := w.ended(read); o.String() != "end_turn/completed" {
+					t.Errorf("the read ended %s", o)
+				}
+			}
+			if got, want := fmt.Sprint(w.host.runs()), map[bool]string{true: "[slow write]", false: "[slow write ok]"}[waits]; got != want {
+				t.Errorf("%v: ran %s, want %s", origin, got, want)
+			}
+			w.send(cancelLine(first))
+			w.ended(holds)
+			if waits {
+				w.ended(read)
+			}
+			if o := w.ended(write); o.String() != "end_turn/completed" {
+				t.Errorf("the write ended %s", o)
+			}
 		})
 	}
 }

@@ -349,7 +349,12 @@ func (t *turn) crash() {
 
 // wait takes the place, telling the person when that takes long.
 func (t *turn) wait(line string, front bool) error {
-	return t.conn.agent.place.take(t.context(), line, front, func(holder string) {
+	return t.waitAt(&t.conn.agent.place, line, front)
+}
+
+// waitAt is wait for another place.
+func (t *turn) waitAt(p *place, line string, front bool) error {
+	return p.take(t.context(), line, front, func(holder string) {
 		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", view.Code(brief.Runes(holder, view.TitleRunes))))
 	})
 }
