@@ -23,7 +23,7 @@ type Host interface {
 	Start(ctx context.Context, inv *command.Invocation, o StartOptions) (Run, error)
 	// Subject is what Start would run now, by its bytes; nothing is started. A
 	// question is about it, and its answer holds for nothing else.
-	Subject(inv *command.Invocation) (subject.Subject, error)
+	Subject(ctx context.Context, inv *command.Invocation) (subject.Subject, error)
 	// Ops is what runs the project's Ops. It is made when it is first asked for.
 	Ops() (Runtime, error)
 	// OpSet reads all Ops of the project as they are now.

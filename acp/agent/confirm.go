@@ -42,7 +42,7 @@ type asked struct {
 // asks is the question whether inv may run.
 func (t *turn) asks(inv *command.Invocation) (asked, error) {
 	at := time.Now() // before, so that a change meanwhile comes after it
-	s, err := t.session.host.Subject(inv)
+	s, err := t.session.host.Subject(t.context(), inv)
 	if err != nil {
 		return asked{}, fmt.Errorf("%s was not run, because what it would run can't be read: %w", view.Code(inv.Line), err)
 	}

@@ -117,7 +117,7 @@ func (h *stubHost) OpSet(context.Context) (host.OpSet, error) { return stubSet{}
 
 // Subject is made of the words and of the file version in the root, which stands for
 // all files that a command is made of.
-func (h *stubHost) Subject(inv *command.Invocation) (subject.Subject, error) {
+func (h *stubHost) Subject(_ context.Context, inv *command.Invocation) (subject.Subject, error) {
 	return subject.Of(subject.Work{
 		Root: h.root, Texts: []subject.Text{{Name: "the entry of " + inv.Name, Value: inv.Entry()}}, Evidence: []string{"version"},
 		Commands: []subject.Command{{Shown: command.Quote(inv.Argv), Argv: inv.Argv, Dir: inv.Dir, Look: func(string) (string, error) { return "/bin/sh", nil }}},

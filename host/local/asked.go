@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,12 +106,7 @@ func (p plan) gate(key string) *step {
 // subject is what a gate lets run, as it is now: the steps that left says are left
 // of them; nil for all.
 func (rt *Runtime) subject(r record, h *history, gate *step, left func(*step) bool) (subject.Subject, error) {
-	w := subject.Work{Root: r.Root, Bind: gate.Bind, Evidence: gate.Evidence, Texts: []subject.Text{
-		{Name: "the Op " + r.Op, Value: r.Config}, {Name: "the environment", Value: r.Env}, {Name: "the gate", Value: gate.Name},
-	}}
-	for name, value := range r.Params {
-		w.Texts = append(w.Texts, subject.Text{Name: "the parameter " + name, Value: value})
-	}
+	w := subject.Work{Root: r.Root, Bind: gate.Bind, Evidence: gate.Evidence, Texts: append(textsOfRun(r), subject.Text{Name: "the gate", Value: gate.Name})}
 	path := rt.pathVariable(h.set)
 	for _, s := range gate.lets {
 		if left == nil || left(s) {
@@ -119,6 +115,34 @@ func (rt *Runtime) subject(r record, h *history, gate *step, left func(*step) bo
 		w.Steps = append(w.Steps, s.title)
 	}
 	return subject.Of(w)
+}
+
+// Subject is what a run of an Op would do, all of it, by its bytes.
+func (rt *Runtime) Subject(ctx context.Context, ref host.RunRef) (subject.Subject, error) {
+	found, steps, err := rt.find(ctx, ref)
+	if err != nil {
+		return subject.Subject{}, err
+	}
+	r := record{Root: rt.o.Root, Op: ref.Op, Env: ref.Env, Params: ref.Params, Config: found.Config.Digest()}
+	w := subject.Work{Root: r.Root, Texts: textsOfRun(r)}
+	path := rt.pathVariable(nil)
+	for _, ph := range slices.Concat(steps.phases, steps.undo) {
+		for _, s := range ph.steps {
+			w.Commands = append(w.Commands, rt.commands(r, s, path)...)
+			w.Bind = append(w.Bind, s.Bind...)
+			w.Steps = append(w.Steps, s.title)
+		}
+	}
+	return subject.Of(w)
+}
+
+// textsOfRun are what a run is, apart from what its steps start.
+func textsOfRun(r record) []subject.Text {
+	texts := []subject.Text{{Name: "the Op " + r.Op, Value: r.Config}, {Name: "the environment", Value: r.Env}}
+	for name, value := range r.Params {
+		texts = append(texts, subject.Text{Name: "the parameter " + name, Value: value})
+	}
+	return texts
 }
 
 // pathVariable is the PATH of steps without one of their own.

@@ -17,6 +17,14 @@ import (
 // Ops implements host.Host: one runtime for each project root that this session's
 // directory has had.
 func (p *Project) Ops() (host.Runtime, error) {
+	rt, err := p.runtime()
+	if err != nil {
+		return nil, err
+	}
+	return rt, nil
+}
+
+func (p *Project) runtime() (*local.Runtime, error) {
 	root := p.Dir()
 	p.mu.Lock()
 	defer p.mu.Unlock()

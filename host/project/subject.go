@@ -1,15 +1,28 @@
 package project
 
 import (
+	"context"
 	"strings"
 
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/subject"
 )
 
-// Subject implements host.Host.
-func (p *Project) Subject(inv *command.Invocation) (subject.Subject, error) {
+// Subject implements host.Host. Of a line that runs an Op it is all of the Op; of
+// any other built-in, which starts nothing, the line.
+func (p *Project) Subject(ctx context.Context, inv *command.Invocation) (subject.Subject, error) {
+	if inv.Kind == command.KindBuiltin {
+		if inv.Name != "run" || inv.Op == nil {
+			return subject.Of(subject.Work{Root: p.Dir(), Texts: []subject.Text{{Name: "the line", Value: inv.Line}}})
+		}
+		rt, err := p.runtime()
+		if err != nil {
+			return subject.Subject{}, err
+		}
+		return rt.Subject(ctx, host.RunRef{Op: inv.Op.Op, Env: inv.Op.Env, Params: inv.Op.Params})
+	}
 	root, env := p.Dir(), p.environment(inv, false)
 	texts := []subject.Text{
 		{Name: "the line", Value: inv.Line},

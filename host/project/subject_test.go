@@ -21,7 +21,7 @@ func TestTheSubjectOfACommand(t *testing.T) {
 	write(t, filepath.Join(dir, "plan"), "one")
 	of := func(line string) subject.Subject {
 		t.Helper()
-		s, err := p.Subject(parse(t, p, line))
+		s, err := p.Subject(t.Context(), parse(t, p, line))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,12 +58,12 @@ func TestAProgramInFrontOfAnother(t *testing.T) {
 	front := t.TempDir()
 	p, _ := open(t, "version: 1\ncommands: {look: {summary: s, exec: [sh]}}\n", project.Options{Env: []string{"PATH=" + front + ":/bin:/usr/bin"}})
 	inv := parse(t, p, "look")
-	was, err := p.Subject(inv)
+	was, err := p.Subject(t.Context(), inv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(front, "sh"), "#!/bin/sh\n")
-	is, err := p.Subject(inv)
+	is, err := p.Subject(t.Context(), inv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ var imports = map[string][]string{
 
 	"runtime/config":         {},
 	"runtime/conversation":   {"runtime/thread"},
-	"runtime/heartbeat":      {},
+	"runtime/heartbeat":      {"host/subject"},
 	"runtime/gateway":        {"runtime/conversation", "runtime/session", "acp"},
 	"runtime/gateway/client": {"acp", "runtime/gateway", "runtime/session"},
 	"runtime/session":        {"acp", "host/process"},
@@ -79,7 +79,7 @@ var imports = map[string][]string{
 	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
 	"cmd/chant-acp/internal/printer":     {"acp"},
-	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host/op", "host/op/eval", "host/project", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/setup":       {},
 	"cmd/chant-acpd": {
@@ -88,7 +88,7 @@ var imports = map[string][]string{
 	},
 	"cmd/chant-acpd/internal/attach": {"runtime/gateway/client", "runtime/session"},
 	"cmd/chant-acpd/internal/gatewaycmd": {
-		"acp", "acp/agent", "host", "runtime/config", "runtime/gateway", "runtime/heartbeat", "runtime/session",
+		"acp", "acp/agent", "host", "host/subject", "runtime/config", "runtime/gateway", "runtime/heartbeat", "runtime/session",
 		"cmd/internal/console", "cmd/internal/serve",
 	},
 	"cmd/chant-acpd/internal/remotecmd": {
@@ -99,7 +99,7 @@ var imports = map[string][]string{
 	"cmd/internal/console":             {},
 	"cmd/internal/console/consoletest": {"cmd/internal/console"},
 	"cmd/internal/serve": {
-		"acp", "acp/agent", "command", "host", "host/process", "host/project", "runtime/config", "runtime/conversation", "runtime/thread",
+		"acp", "acp/agent", "command", "host", "host/process", "host/project", "host/subject", "runtime/config", "runtime/conversation", "runtime/thread",
 		"cmd/internal/console",
 	},
 }

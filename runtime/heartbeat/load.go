@@ -68,7 +68,7 @@ func (h *Heartbeat) look() {
 		h.stop(halt)
 		return
 	}
-	if h.loaded != nil && h.loaded.Digest == f.Digest && h.grant == *grant {
+	if h.loaded != nil && h.loaded.Digest == f.Digest && h.grant.At.Equal(grant.At) && h.grant.Digest == grant.Digest {
 		return
 	}
 	h.loaded, h.grant, h.halts, h.queue = f, *grant, nil, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/chant-acp/chant-acp/host/subject"
 )
 
 // Options are what a [Heartbeat] needs.
@@ -27,6 +29,10 @@ type Options struct {
 	// which. It is asked every few seconds, after a restart too, and must not
 	// block. Nil: a run that returns Waiting has ended with that.
 	Settled func(ctx context.Context, job Job, ref string) (Outcome, bool)
+
+	// Subject says what a job would run now. It is compared with what the file was
+	// trusted with before each run. Nil: that is not looked at.
+	Subject func(ctx context.Context, job Job) (subject.Subject, error)
 
 	// Notify hears of all that happens, from one goroutine, and must not block.
 	// Nil: nobody does.
@@ -70,6 +76,7 @@ type pending struct {
 	job        Job
 	state      *JobState
 	tick, upTo time.Time
+	grant      Grant // under which it runs
 }
 
 // New makes a heartbeat. Nothing runs before [Heartbeat.Run].
@@ -186,7 +193,7 @@ func (h *Heartbeat) tick(j Job, now time.Time) {
 	}
 	switch {
 	case !st.Last.Open():
-		h.queue = append(h.queue, &pending{j, st, tick, tick})
+		h.queue = append(h.queue, &pending{job: j, state: st, tick: tick, upTo: tick})
 		return
 	case st.Last.State == Waiting:
 		h.skip(j, st, tick, "an earlier run of it waits for a person")
@@ -254,7 +261,7 @@ func (h *Heartbeat) startNext(ctx context.Context) {
 			p.state.Last, p.state.Skipped = before, skipped
 			continue
 		}
-		h.current = p
+		h.current, p.grant = p, h.grant
 		h.say(Event{Kind: Started, Job: &p.job, Tick: p.tick, Text: fmt.Sprintf("line %d runs: %s", p.job.Line, p.job.Command)})
 		go h.run(ctx, p) // ended, in Run or leave, waits for it
 	}
@@ -262,6 +269,10 @@ func (h *Heartbeat) startNext(ctx context.Context) {
 
 // run is the goroutine of one run.
 func (h *Heartbeat) run(ctx context.Context, p *pending) {
+	if why := h.differs(ctx, p); why != "" {
+		h.done <- Outcome{State: Refused, Text: why}
+		return
+	}
 	over := make(chan struct{})
 	o := h.o.Run(ctx, p.job, func(what string) {
 		select {
@@ -271,6 +282,21 @@ func (h *Heartbeat) run(ctx context.Context, p *pending) {
 	})
 	close(over)
 	h.done <- o
+}
+
+// differs says why a job must not run: what it runs is not what was trusted.
+func (h *Heartbeat) differs(ctx context.Context, p *pending) string {
+	if h.o.Subject == nil {
+		return ""
+	}
+	is, err := h.o.Subject(ctx, p.job)
+	if err != nil {
+		return err.Error()
+	}
+	if why := p.grant.Changed(p.job, is); why != "" {
+		return why + `; look at it and trust it again with "chant-acp heartbeat trust"`
+	}
+	return ""
 }
 
 // waiting notes that the run under way waits for a person, or goes on.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
 )
 
@@ -24,6 +25,51 @@ func TestTicks(t *testing.T) {
 		r.want("started one for 00:10:00", "ended one completed", "started two for 00:10:00", "ended two completed")
 		r.pass(15 * time.Minute)
 		r.want("started one for 00:20:00", "ended one completed", "started two for 00:20:00", "ended two completed", "started three for 00:25:00", "ended three completed")
+	})
+}
+
+// A line whose command is not what it was does not run, and says what changed; the
+// others do. A new yes is for what it is then.
+func TestWhatIsBehindALine(t *testing.T) {
+	bubble(t, "", func(r *rig) {
+		now := map[string]string{"one": "1", "two": "1", "three": "1"}
+		of := func(command string) subject.Subject {
+			s, err := subject.Of(subject.Work{Root: r.dir, Texts: []subject.Text{{Name: "the entry of " + command, Value: now[command]}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		trust := func() {
+			f, err := heartbeat.Read(r.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.commands = map[string]subject.Subject{}
+			for _, j := range f.Plan.Jobs {
+				if j.Command != "three" {
+					r.commands[j.ID] = of(j.Command)
+				}
+			}
+			r.trust()
+		}
+		r.write(chant("every: 10m", "one", "two", "three"))
+		trust()
+		r.o.Subject = func(_ context.Context, j heartbeat.Job) (subject.Subject, error) { return of(j.Command), nil }
+		r.start()
+		r.want("loaded")
+		now["two"] = "2"
+		r.pass(10 * time.Minute)
+		r.want("started one for 00:10:00", "ended one completed", "started two for 00:10:00", "ended two refused", "started three for 00:10:00", "ended three refused")
+		jobs := r.look().Jobs
+		for i, says := range map[int]string{1: "the entry of two changed, after the yes; look at it", 2: "was not known when it was trusted"} {
+			if text := jobs[i].Last.Text; !strings.Contains(text, says) {
+				t.Errorf("it says %q, want %q", text, says)
+			}
+		}
+		trust()
+		r.pass(10 * time.Minute)
+		r.want("loaded", "started one for 00:20:00", "ended one completed", "started two for 00:20:00", "ended two completed", "started three for 00:20:00", "ended three refused")
 	})
 }
 
@@ -501,7 +547,7 @@ func TestNewerFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := heartbeat.Trust(r.stateDir, f, time.Now()); err == nil || !strings.Contains(err.Error(), "update chant-acp") {
+		if err := heartbeat.Trust(r.stateDir, f, r.commands, time.Now()); err == nil || !strings.Contains(err.Error(), "update chant-acp") {
 			t.Errorf("trusting says %v", err)
 		}
 		for _, name := range []string{r.kept(".state.json"), r.kept(".trust.json")} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
 )
 
@@ -22,6 +23,7 @@ type rig struct {
 	t             *testing.T
 	dir, stateDir string
 	o             heartbeat.Options
+	commands      map[string]subject.Subject // that are trusted with the file
 
 	mu   sync.Mutex
 	seen []string // kind, tick and text of events, in short
@@ -66,7 +68,7 @@ func (r *rig) trust() {
 	r.t.Helper()
 	f, err := heartbeat.Read(r.dir)
 	if err == nil {
-		err = heartbeat.Trust(r.stateDir, f, time.Now())
+		err = heartbeat.Trust(r.stateDir, f, r.commands, time.Now())
 	}
 	if err != nil {
 		r.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/durable"
 )
 
@@ -14,6 +15,18 @@ import (
 type Grant struct {
 	Digest string    `json:"digest"` // SHA-256 of the content, in hex
 	At     time.Time `json:"at"`     // when it was given; ticks before never run
+	// Commands are what the lines ran when it was given, by Job.ID.
+	Commands map[string]subject.Subject `json:"commands,omitempty"`
+}
+
+// Changed says what a job would run that is not what the yes was given to, as a
+// clause; "" where it is that.
+func (g *Grant) Changed(job Job, is subject.Subject) string {
+	was, known := g.Commands[job.ID]
+	if !known {
+		return "what the line would run was not known when it was trusted"
+	}
+	return subject.Compare(was, is, g.At, "the yes")
 }
 
 type grantFile struct {
@@ -21,9 +34,10 @@ type grantFile struct {
 	Grant
 }
 
-// Trust keeps a person's yes to what f holds, in place of an earlier one.
-// stateDir is the state root. A file with errors, or without jobs, is refused.
-func Trust(stateDir string, f *File, now time.Time) error {
+// Trust keeps a person's yes to what f holds, in place of an earlier one, and to
+// what its lines run, by Job.ID. stateDir is the state root. A file with errors, or
+// without jobs, is refused.
+func Trust(stateDir string, f *File, commands map[string]subject.Subject, now time.Time) error {
 	switch {
 	case f.Err != nil:
 		return f.Err
@@ -31,7 +45,7 @@ func Trust(stateDir string, f *File, now time.Time) error {
 		return fmt.Errorf("%s holds no chant block, so there is nothing to trust", f.Path)
 	}
 	s := newStore(stateDir, f.Workspace)
-	g := grantFile{head{version, f.Workspace}, Grant{f.Digest, now.UTC()}}
+	g := grantFile{head{version, f.Workspace}, Grant{f.Digest, now.UTC(), commands}}
 	if _, err := s.readGrant(f.Workspace); errors.Is(err, errBroken) {
 		if _, err := durable.SetAside(s.grant()); err != nil {
 			return err

@@ -73,7 +73,7 @@ func TestTooLarge(t *testing.T) {
 	if err != nil || f.Err == nil || !strings.Contains(f.Err.Error(), "larger than 262144 bytes") {
 		t.Errorf("%+v %v", f, err)
 	}
-	if err := heartbeat.Trust(t.TempDir(), f, time.Now()); err == nil {
+	if err := heartbeat.Trust(t.TempDir(), f, nil, time.Now()); err == nil {
 		t.Error("it was trusted")
 	}
 }
@@ -104,7 +104,7 @@ func TestTrust(t *testing.T) {
 		}
 		return s.Trusted()
 	}
-	if f := write("only words"); heartbeat.Trust(state, f, time.Now()) == nil {
+	if f := write("only words"); heartbeat.Trust(state, f, nil, time.Now()) == nil {
 		t.Error("a file without jobs was trusted")
 	}
 	f := write(good)
@@ -115,7 +115,7 @@ func TestTrust(t *testing.T) {
 		t.Error("looking has made something:", err)
 	}
 	write(good + "\n") // after it was shown, before the yes
-	if err := heartbeat.Trust(state, f, time.Now()); err != nil {
+	if err := heartbeat.Trust(state, f, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if trusted() {

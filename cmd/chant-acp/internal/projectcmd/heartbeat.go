@@ -1,6 +1,7 @@
 package projectcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
 )
@@ -139,11 +141,13 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 		return err
 	}
 	if len(s.Jobs) == 0 {
-		return heartbeat.Trust(stateDir, s.File, time.Now()) // says why not
+		return heartbeat.Trust(stateDir, s.File, nil, time.Now()) // says why not
 	}
+	now := time.Now() // before, so that a change meanwhile comes after the yes
+	commands := lineSubjects(s)
 	fmt.Fprintf(std.Out, "%s (SHA-256 %s)\n\n", console.Printable(s.File.Path), s.File.Digest)
-	printJobs(std.Out, s, false)
-	if s.Trusted() {
+	printJobs(std.Out, s, commands, false)
+	if s.Trusted() && len(changedLines(s, commands)) == 0 {
 		fmt.Fprintln(std.Out, "This is trusted already.")
 		return nil
 	}
@@ -155,10 +159,10 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 			return err
 		}
 	}
-	if err := heartbeat.Trust(stateDir, s.File, time.Now()); err != nil {
+	if err := heartbeat.Trust(stateDir, s.File, commands, now); err != nil {
 		return err
 	}
-	fmt.Fprintln(std.Out, "Trusted. A change of the file, any change, ends that.")
+	fmt.Fprintln(std.Out, "Trusted. Any change of the file ends that, and a change of what a line runs ends it for that line.")
 	return nil
 }
 
@@ -192,7 +196,7 @@ func heartbeatStatus(std console.Streams, s *heartbeat.Status) error {
 	if s.File != nil {
 		fmt.Fprintf(std.Out, "%s (SHA-256 %s)\n%s\n%s\n\n", console.Printable(s.File.Path), s.File.Digest, trustText(s), loopText(s))
 	}
-	printJobs(std.Out, s, true)
+	printJobs(std.Out, s, lineSubjects(s), true)
 	return errors.Join(broken, s.GrantErr, s.StateErr)
 }
 
@@ -218,9 +222,43 @@ func loopText(s *heartbeat.Status) string {
 	return "No gateway runs it now."
 }
 
+// lineSubjects are what the lines would run now, by Job.ID; without those of which
+// that can't be said, because they are not allowed, say.
+func lineSubjects(s *heartbeat.Status) map[string]subject.Subject {
+	f := serve.DefaultFlags()
+	_ = f.Configure() // what can't be used of the configuration is another command's to tell
+	h := f.Projects(os.Environ())(s.Workspace)
+	all := map[string]subject.Subject{}
+	for _, j := range s.Jobs {
+		if is, err := serve.LineSubject(context.Background(), h, j.Command); err == nil {
+			all[j.ID] = is
+		}
+	}
+	return all
+}
+
+// changedLines says of the lines of a trusted file which run something else than
+// when it was trusted, by Job.ID.
+func changedLines(s *heartbeat.Status, commands map[string]subject.Subject) map[string]string {
+	changed := map[string]string{}
+	if !s.Trusted() {
+		return changed
+	}
+	for _, j := range s.Jobs {
+		is, known := commands[j.ID]
+		if !known {
+			continue // which the verdict says
+		}
+		if why := s.Grant.Changed(j.Job, is); why != "" {
+			changed[j.ID] = why
+		}
+	}
+	return changed
+}
+
 // printJobs prints each line, when it is due, and what the allow-list says to it
 // today; with runs, what is known of the last one, too.
-func printJobs(out io.Writer, s *heartbeat.Status, runs bool) {
+func printJobs(out io.Writer, s *heartbeat.Status, commands map[string]subject.Subject, runs bool) {
 	if len(s.Jobs) == 0 {
 		return
 	}
@@ -228,16 +266,26 @@ func printJobs(out io.Writer, s *heartbeat.Status, runs bool) {
 	if allow.Problem != nil {
 		fmt.Fprintf(out, "The manifest is not in use: %v\n\n", allow.Problem)
 	}
+	changed := changedLines(s, commands)
 	for _, j := range s.Jobs {
 		fmt.Fprintf(out, "line %d: %s\n", j.Line, console.Printable(j.Command))
 		fmt.Fprintf(out, "  %s; %s\n", j.Schedule, nextText(s, j))
 		fmt.Fprintf(out, "  %s\n", verdict(allow.Registry, j.Command))
+		if is, known := commands[j.ID]; known {
+			fmt.Fprintf(out, "  runs %s (digest %s)\n", console.Printable(strings.Join(is.Steps[:min(len(is.Steps), maxShown)], "; ")), subject.Short(is.Digest()))
+		}
+		if why := changed[j.ID]; why != "" {
+			fmt.Fprintf(out, "  DOES NOT RUN until it is trusted again: %s\n", oneLine(why))
+		}
 		if runs {
 			fmt.Fprintf(out, "  %s\n", lastText(j))
 		}
 		fmt.Fprintln(out)
 	}
 }
+
+// maxShown bounds the steps of an Op that are shown with a line.
+const maxShown = 20
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 

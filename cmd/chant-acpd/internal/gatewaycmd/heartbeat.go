@@ -13,6 +13,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
@@ -29,6 +30,7 @@ type beat struct {
 	rt      host.Runtime // nil where no Op can run
 	agent   []string     // the command of the agent that runs it
 	log     zerolog.Logger
+	project host.Host // the workspace's, as the agent has it
 
 	session *session.Session // used by one run at a time
 	running sync.WaitGroup
@@ -39,6 +41,9 @@ func (b *beat) start(ctx context.Context) error {
 	h, err := heartbeat.New(heartbeat.Options{
 		Workspace: b.gateway.Workspace(), StateDir: stateroot.Dir(os.Getenv),
 		Run: b.run, Settled: b.settled, Notify: b.notify,
+		Subject: func(ctx context.Context, job heartbeat.Job) (subject.Subject, error) {
+			return serve.LineSubject(ctx, b.project, job.Command)
+		},
 	})
 	if err != nil {
 		return err

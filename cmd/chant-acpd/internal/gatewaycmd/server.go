@@ -84,7 +84,9 @@ func (s *server) start(ctx context.Context) error {
 // beat begins the workspace's heartbeat, which ends with ctx. Without it there is
 // no gateway either.
 func (s *server) beat(ctx context.Context) (*beat, error) {
-	b := &beat{gateway: s.gateway, agent: ownAgent(s.agent, s.profile), log: s.log}
+	b := &beat{
+		gateway: s.gateway, agent: ownAgent(s.agent, s.profile), log: s.log, project: s.commands.flags.Projects(os.Environ())(s.gateway.Workspace()),
+	}
 	if s.runs != nil {
 		b.rt = s.runs.rt
 	}
