@@ -70,8 +70,9 @@ func (c *conn) initialize(r *acp.Request) error {
 	if err := r.Decode(&req); err != nil {
 		return err
 	}
-	c.client = view.Client{}
-	if req.ClientInfo != nil {
+	files := req.ClientCapabilities.FS
+	c.client = view.Nameless(files.ReadTextFile || files.WriteTextFile)
+	if req.ClientInfo != nil && req.ClientInfo.Name != "" {
 		c.client = view.Known(req.ClientInfo.Name)
 	}
 	c.client.Terminal, _ = req.ClientCapabilities.Meta["terminal_output"].(bool)

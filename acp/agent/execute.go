@@ -217,9 +217,6 @@ func (x *execution) conclude(res host.Result) end {
 	if e.state == view.StateCompleted {
 		r.Status = acp.ToolCompleted
 	}
-	if tail := x.output.Tail(view.TailLines); tail != "" && !t.client.Terminal {
-		r.Content = view.Fenced(tail)
-	}
 	x.End(r)
 	t.recorder.say(view.Closing(x.inv, e.state, res, x.output, t.Said()))
 	return e

@@ -191,12 +191,12 @@ func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error
 		return view.WholeLog(info)
 	}
 	cfg.Emit = func(text string) error {
-		return t.Stream(t.context(), Event{Kind: EventOutput, Text: text})
+		return t.Stream(t.context(), Event{Kind: EventOutput, Text: text, Plain: true})
 	}
 	s := shape.New(cfg)
 	err := rt.RunLog(t.context(), ref, follow, shaperWriter{s})
 	for _, piece := range s.Finish() {
-		t.Add(Event{Kind: EventOutput, Text: piece})
+		t.Add(Event{Kind: EventOutput, Text: piece, Plain: true})
 	}
 	s.Wait()
 	stats := s.Stats()

@@ -26,7 +26,7 @@ func TestTheWholeOfAStepIsInTheLog(t *testing.T) {
 	s := w.newSession()
 	for _, line := range []string{"run loud", "run log loud"} {
 		o, log := w.prompt(s, line)
-		if text := log.text(); o.String() != "end_turn/completed" || !strings.Contains(text, "The whole is in `/state/runs/r_loud/output.log`") || strings.Contains(text, "no log of the whole") {
+		if text := log.text(); o.String() != "end_turn/completed" || !strings.Contains(text, "The whole is in /state/runs/r_loud/output.log]") || strings.Contains(text, "no log of the whole") {
 			t.Errorf("%s: %v, it ends %q", line, o, text[max(0, len(text)-300):])
 		}
 	}

@@ -88,8 +88,8 @@ func TestOutputModes(t *testing.T) {
 		output, line string
 		has, hasNot  []string
 	}{
-		{"auto", "ok", []string{"\n````````\ndone\n````````\n"}, nil},
-		{"plain", "ok", []string{"done\n"}, []string{"```"}},
+		{"auto", "ok", []string{"    done\n"}, []string{"```"}},
+		{"plain", "ok", []string{"done\n"}, []string{"```", " done"}},
 		{"quiet", "ok", []string{"completed in"}, []string{"done"}},
 		{"quiet", "fail", []string{"no such thing", "failed with exit code 1"}, nil},
 		{"auto", "loud", []string{"left out here", "0000000 ", "0019999 "}, []string{"0010000 "}},

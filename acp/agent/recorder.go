@@ -123,13 +123,14 @@ func (r *recorder) Stream(ctx context.Context, e Event) error {
 		e = r.stamped(e)
 		_ = r.session.write([]Event{e})
 	}
-	var err error
-	r.view.Show(e, func(u acp.SessionUpdate) {
-		if err == nil {
-			err = r.session.conn.Update(ctx, r.session.id, u)
+	var updates []acp.SessionUpdate
+	r.view.Show(e, func(u acp.SessionUpdate) { updates = append(updates, u) })
+	for _, u := range updates {
+		if err := r.session.conn.Update(ctx, r.session.id, u); err != nil {
+			return err
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // isOver says whether the turn is answered.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +40,8 @@ type sdkClient struct {
 
 	mu       sync.Mutex
 	text     strings.Builder
+	once     sync.Once
+	printed  map[string]string // by tool call
 	statuses []string
 	titles   []string
 }
@@ -48,12 +52,11 @@ func (c *sdkClient) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 	u := n.Update
 	switch {
 	case u.AgentMessageChunk != nil:
-		before := strings.Contains(c.text.String(), "begun")
 		c.text.WriteString(u.AgentMessageChunk.Content.Text.Text)
-		if !before && strings.Contains(c.text.String(), "begun") {
-			close(c.begun)
-		}
 	case u.ToolCall != nil:
+		if strings.Contains(string(u.ToolCall.ToolCallId), "/") { // it only holds output
+			return nil
+		}
 		c.statuses = append(c.statuses, string(u.ToolCall.Status))
 		c.titles = append(c.titles, u.ToolCall.Title)
 	case u.ToolCallUpdate != nil:
@@ -61,7 +64,23 @@ func (c *sdkClient) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 			c.t.Error("an update without a status")
 			return nil
 		}
-		c.statuses = append(c.statuses, string(*u.ToolCallUpdate.Status))
+		status := string(*u.ToolCallUpdate.Status)
+		for _, content := range u.ToolCallUpdate.Content {
+			if content.Content == nil || content.Content.Content.Text == nil {
+				continue
+			}
+			text := content.Content.Content.Text.Text
+			c.printed[string(u.ToolCallUpdate.ToolCallId)] = text // all so far, again
+			if status == "in_progress" {
+				status = ""
+			}
+			if strings.Contains(text, "begun") {
+				c.once.Do(func() { close(c.begun) })
+			}
+		}
+		if status != "" && !strings.Contains(string(u.ToolCallUpdate.ToolCallId), "/") {
+			c.statuses = append(c.statuses, status)
+		}
 	}
 	return nil
 }
@@ -70,7 +89,11 @@ func (c *sdkClient) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 func (c *sdkClient) taken() (text, statuses string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text, statuses = c.text.String(), strings.Join(c.statuses, " ")
+	for _, id := range slices.Sorted(maps.Keys(c.printed)) {
+		text += c.printed[id]
+	}
+	clear(c.printed)
+	text, statuses = text+c.text.String(), strings.Join(c.statuses, " ")
 	c.text.Reset()
 	c.statuses = nil
 	return text, statuses
@@ -137,12 +160,12 @@ func TestTheGoSDK(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- a.Serve(context.Background(), acp.NewTransport(inRead, outWrite)) }() // waited for below
 
-	client := &sdkClient{t: t, option: "allow", begun: make(chan struct{})}
+	client := &sdkClient{t: t, option: "allow", begun: make(chan struct{}), printed: map[string]string{}}
 	conn := sdk.NewClientSideConnection(client, inWrite, outRead)
 	var complaints bytes.Buffer
 	conn.SetLogger(slog.New(slog.NewTextHandler(&complaints, &slog.HandlerOptions{Level: slog.LevelWarn})))
 
-	hello, err := conn.Initialize(ctx, sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber})
+	hello, err := conn.Initialize(ctx, sdk.InitializeRequest{ClientInfo: &sdk.Implementation{Name: "gosdk"}, ProtocolVersion: sdk.ProtocolVersionNumber})
 	if err != nil || hello.ProtocolVersion != 1 || hello.AgentInfo == nil || hello.AgentInfo.Name != "chant-acp" {
 		t.Fatalf("initialize: %+v, %v", hello, err)
 	}

@@ -260,11 +260,21 @@ func (s *session) configOptions() []acp.ConfigOption {
 	})
 }
 
+// client is what is known of the client, and how the session wants output there.
+// It is called on the reading goroutine.
+func (s *session) client() view.Client {
+	c := s.conn.client
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Plain = c.Plain || s.output == outputPlain
+	return c
+}
+
 // outputConfig is how the session wants output.
 func (s *session) outputConfig() shape.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return shape.Config{Plain: s.output == outputPlain, Full: s.output == outputFull, Quiet: s.output == outputQuiet}
+	return shape.Config{Full: s.output == outputFull, Quiet: s.output == outputQuiet}
 }
 
 // setOption sets one option; the error names what may be set.

@@ -60,7 +60,7 @@ func (c *conn) openSession(r *acp.Request) error {
 		b.Send()
 		return nil
 	}
-	client, before, done := c.client, s.loaded, make(chan struct{})
+	client, before, done := s.client(), s.loaded, make(chan struct{})
 	s.loaded = done
 	c.aside(func() { // bounded by what a replay may hold
 		defer close(done)

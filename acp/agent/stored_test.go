@@ -147,7 +147,7 @@ func TestReplay(t *testing.T) {
 				r.print("\x1b[31mred\x1b[0m\n````````\nhalf")
 				return host.Result{}
 			})
-			w := process(t, root, h, setup{terminal: live.terminal, client: "zed"})
+			w := process(t, root, h, setup{terminal: live.terminal, options: agent.Options{Confirm: "ask"}})
 			id := w.newSession()
 			var want []string
 			for _, line := range []string{"ok one", "no such thing", "fail", "vanish", "crash", "burst", "help", "loud", strings.Repeat("x", 40<<10)} {
@@ -179,7 +179,7 @@ func TestReplay(t *testing.T) {
 						}
 					}
 				}
-				if text := log.text(); live.terminal && !later.terminal && (!strings.Contains(text, "red\n") || strings.Contains(text, "\x1b") || !strings.Contains(text, "\n`````````\n````````\nhalf\n`````````\n")) {
+				if text := log.text(); live.terminal && !later.terminal && (!strings.Contains(text, "red\n") || strings.Contains(text, "\x1b") || !strings.HasPrefix(text, "    red\n    ````````\n    half\n")) {
 					t.Errorf("%.300q", text)
 				}
 				for _, options := range [][]acp.ConfigOption{r.ConfigOptions, again.resumed(id).ConfigOptions} {

@@ -55,10 +55,11 @@ func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
 	c.count++
 	id := c.instance() + "." + strconv.FormatUint(c.count, 10)
 	o := c.agent.o
+	client := s.client()
 	wanted := o.TurnEnded != nil && (o.TurnsWanted == nil || o.TurnsWanted(s.dir))
 	t := &turn{
-		session: s, conn: c, req: r, id: id, blocks: blocks, client: c.client, loaded: s.loaded,
-		recorder: newRecorder(s, id, c.client, wanted),
+		session: s, conn: c, req: r, id: id, blocks: blocks, client: client, loaded: s.loaded,
+		recorder: newRecorder(s, id, client, wanted),
 	}
 	t.stage = &view.Stage{Recorder: t.recorder, Client: t.client}
 	return t
@@ -253,7 +254,7 @@ func (t *turn) refuse(err error) end {
 	case "end_turn":
 		reason = acp.StopEndTurn
 	default:
-		if t.client.HidesRefusal {
+		if t.client.EndsTurn {
 			reason = acp.StopEndTurn
 		}
 	}
@@ -320,7 +321,9 @@ func (t *turn) giveUp() {
 		if i == 0 {
 			e.Line, e.Ran = c.Line, t.running()
 		}
-		c.GiveUp(func(u acp.SessionUpdate) { t.session.notify(b, u) })
+		for _, event := range c.GiveUp() {
+			t.view.Show(event, func(u acp.SessionUpdate) { t.session.notify(b, u) })
+		}
 	}
 	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: view.StateInterrupted}})
 	after, gaveUp := t.recorder.answer(b)

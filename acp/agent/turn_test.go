@@ -131,6 +131,9 @@ func TestShapeOfATurn(t *testing.T) {
 		t.Errorf("rawInput is %+v", in)
 	}
 	last := log.updates("tool_call_update")[0]
+	if last.text() != "" {
+		t.Errorf("what was printed is told twice: %q", last.text())
+	}
 	for _, key := range []string{"exitCode", "durationMs", "bytes", "truncated", "log"} {
 		if _, ok := last.RawOutput[key]; !ok {
 			t.Errorf("rawOutput lacks %s: %v", key, last.RawOutput)
@@ -139,8 +142,8 @@ func TestShapeOfATurn(t *testing.T) {
 	if last.RawOutput["bytes"] != 5.0 || last.RawOutput["log"] != "/logs/"+call.ToolCallID+".log" {
 		t.Errorf("rawOutput is %v", last.RawOutput)
 	}
-	if !strings.Contains(last.text(), "done\n") {
-		t.Errorf("the content is %q", last.text())
+	if !strings.Contains(log.text(), "    done\n") {
+		t.Errorf("it said %q", log.text())
 	}
 	if info := log.updates("session_info_update")[0]; info.Title != "ok a 'b c'" || info.UpdatedAt == "" {
 		t.Errorf("the title is %+v", info)
@@ -243,7 +246,8 @@ func TestLongTextsComeWhole(t *testing.T) {
 	w := dial(t, setup{})
 	arg := strings.Repeat(`\"é`, 12<<10)
 	_, log := w.prompt(w.newSession(), "explain ok '"+arg+"'")
-	if !strings.Contains(log.text(), arg) {
+	text := strings.ReplaceAll(log.text(), "\n```\n```\n", "") // a code block ends with each update
+	if !strings.Contains(text, arg) {
 		t.Error("explain does not show the whole argument")
 	}
 }

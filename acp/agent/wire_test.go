@@ -149,6 +149,7 @@ type setup struct {
 	origin      agent.Origin
 	client      string // clientInfo.name
 	terminal    bool
+	bare        bool // it takes no part in files
 	host        *stubHost
 	noHandshake bool
 }
@@ -204,12 +205,14 @@ func attach(t *testing.T, a *agent.Agent, s setup, h *stubHost) *wire {
 	if s.noHandshake {
 		return w
 	}
-	params := map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{}}
+	// Without a name it is one of those that show message text for certain.
+	files := map[string]any{"readTextFile": !s.bare}
+	params := map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{"fs": files}}
 	if s.client != "" {
 		params["clientInfo"] = map[string]any{"name": s.client, "version": "1"}
 	}
 	if s.terminal {
-		params["clientCapabilities"] = map[string]any{"_meta": map[string]any{"terminal_output": true}}
+		params["clientCapabilities"] = map[string]any{"fs": files, "_meta": map[string]any{"terminal_output": true}}
 	}
 	id := w.request("initialize", params)
 	w.answer(id)
@@ -390,12 +393,12 @@ func isUpdate(kind string) func(message) bool {
 	return func(m message) bool { return m.Params.Update.Kind == kind }
 }
 
-// said waits for a text of the agent.
+// said waits for a text, of a message or a tool call.
 func (w *wire) said(session, text string) message {
 	w.t.Helper()
 	return w.await("text "+text, func(m message) bool {
 		u := m.Params.Update
-		return m.Params.SessionID == session && u.Kind == "agent_message_chunk" && strings.Contains(u.text(), text)
+		return m.Params.SessionID == session && strings.Contains(u.text(), text)
 	})
 }
 
@@ -447,7 +450,8 @@ func (l turnLog) updates(kind string) []update {
 func (l turnLog) statuses() string {
 	var list []string
 	for _, m := range l {
-		if u := m.Params.Update; u.Status != "" && u.Meta.Output == nil {
+		// What is printed comes with the status that the call has.
+		if u := m.Params.Update; u.Status != "" && u.Meta.Output == nil && !(u.Kind == "tool_call_update" && u.Status == "in_progress" && u.text() != "") {
 			list = append(list, u.Status)
 		}
 	}

@@ -150,7 +150,7 @@ func (v *victim) until(t *testing.T, id string) (heard, string) {
 // round runs turns in a session, "" for a new one, until the agent is killed.
 func (k *killer) round(session string) string {
 	v := k.start()
-	v.send("init", "initialize", map[string]any{"protocolVersion": 1, "clientInfo": map[string]string{"name": "test", "version": "1"}})
+	v.send("init", "initialize", map[string]any{"protocolVersion": 1, "clientInfo": map[string]string{"name": "CodeCompanion.nvim", "version": "1"} /* shows message text */})
 	v.until(k.t, "init")
 	if session == "" {
 		v.send("open", "session/new", map[string]any{"cwd": k.dir, "mcpServers": []any{}})
@@ -206,7 +206,7 @@ func (k *killer) turns(v *victim, session string) {
 // check loads every session in one more agent.
 func (k *killer) check() {
 	v := k.start()
-	v.send("init", "initialize", map[string]any{"protocolVersion": 1, "clientInfo": map[string]string{"name": "test", "version": "1"}})
+	v.send("init", "initialize", map[string]any{"protocolVersion": 1, "clientInfo": map[string]string{"name": "CodeCompanion.nvim", "version": "1"} /* shows message text */})
 	v.until(k.t, "init")
 	arrived := 0
 	for session, turns := range k.seen {

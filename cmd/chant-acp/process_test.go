@@ -216,7 +216,7 @@ func (s *served) running(line, printed string) {
 		if m.Method == "" {
 			s.t.Fatalf("%q should be running, and ended: %s", line, m.raw)
 		}
-		if m.Params.Update.SessionUpdate == "agent_message_chunk" && strings.Contains(m.raw, printed) {
+		if strings.HasPrefix(m.Params.Update.SessionUpdate, "tool_call_update") && strings.Contains(m.raw, printed) {
 			return
 		}
 	}

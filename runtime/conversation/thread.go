@@ -112,9 +112,9 @@ func (a *answer) add(e thread.Event) {
 		a.showPlan(e)
 	case thread.EventOutput:
 		a.show(e.CallID)
-		// Only what was for a terminal is as it was printed: other output was
+		// Only older threads hold output that is not as it was printed: it was
 		// shown as markdown, which it is in the event, too.
-		a.piece(part{text: e.Text, output: e.Terminal, call: e.CallID})
+		a.piece(part{text: e.Text, output: e.Terminal || e.Plain, call: e.CallID})
 	case thread.EventResult:
 		if e.Result != nil && e.Result.Content != "" && !a.shown[e.CallID] {
 			a.piece(part{text: e.Result.Content, call: e.CallID})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
@@ -84,8 +85,15 @@ func (c *Call) Begun() {
 // terminal says whether the client shows the output in a terminal.
 func (c *Call) terminal() bool { return c.Stage.Client.Terminal && !c.Silent }
 
+// ownOutput says whether the client shows the output in the call itself.
+func (c *Call) ownOutput() bool { return c.Stage.Client.ownOutput() && !c.Silent }
+
+// cardInterval is the time between two updates of a tool call's content, which is
+// sent whole each time.
+const cardInterval = 500 * time.Millisecond
+
 func (c *Call) outputEvent(text string) Event {
-	return Event{Kind: EventOutput, CallID: c.ID, Text: text, Terminal: c.terminal()}
+	return Event{Kind: EventOutput, CallID: c.ID, Text: text, Terminal: c.terminal(), Plain: !c.terminal()}
 }
 
 // Announce tells of the call. about is what is asked about it, "" for nothing.
@@ -107,7 +115,7 @@ func (c *Call) Announce(status acp.ToolStatus, input any, about string) {
 // Start tells that an announced call began. header names it where what it prints
 // is shown as text.
 func (c *Call) Start(header string) {
-	c.Stage.Add(Event{Kind: EventStart, CallID: c.ID, Text: header, Terminal: c.Stage.Client.Terminal})
+	c.Stage.Add(Event{Kind: EventStart, CallID: c.ID, Text: header, Terminal: c.Stage.Client.Terminal, Plain: !c.Stage.Client.Terminal})
 	c.Stage.Flush()
 }
 
@@ -124,8 +132,11 @@ func (c *Call) OpenOutput(ctx context.Context, logPath func() string) *shape.Sha
 	cfg := c.Stage.Output
 	cfg.LogPath = logPath
 	cfg.Emit = func(text string) error { return c.Stage.Stream(ctx, c.outputEvent(text)) }
-	if c.terminal() {
+	switch {
+	case c.terminal():
 		cfg.Mode = shape.Terminal
+	case c.ownOutput():
+		cfg.Interval = cardInterval
 	}
 	s := shape.New(cfg)
 	c.shareOutput(s)
@@ -189,21 +200,18 @@ func (c *Call) Crash() {
 	c.Fail("this agent failed")
 }
 
-// GiveUp calls send with the end of an open call, when the agent leaves before it.
+// GiveUp returns the events that end an open call, when the agent leaves before it.
 // It waits for nothing.
-func (c *Call) GiveUp(send func(acp.SessionUpdate)) {
+func (c *Call) GiveUp() (events []Event) {
 	c.Stage.mu.Lock()
 	s := c.shaper
 	c.Stage.mu.Unlock()
 	if s != nil {
 		s.Abandon()
 		for _, piece := range s.Finish() {
-			if c.terminal() {
-				send(terminalOutput(c.ID, piece))
-			} else {
-				say(piece, send)
-			}
+			events = append(events, c.outputEvent(piece))
 		}
 	}
-	send(resultUpdate(c.ID, c.failure("it had not ended when the agent left"), c.terminal()))
+	r := c.failure("it had not ended when the agent left")
+	return append(events, Event{Kind: EventResult, CallID: c.ID, Result: &r})
 }

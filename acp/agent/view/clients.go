@@ -1,37 +1,89 @@
 package view
 
-// Client is what is known of a client: what it says of itself, and what is known
+// Client is what is known of a client: what it says of itself, and what was seen
 // of it beyond that.
 type Client struct {
 	// Name is its clientInfo.name, cut to a length that people read.
 	Name string
-	// Terminal: it shows _meta.terminal_output, as it said at initialize.
+	// Terminal: it shows _meta.terminal_output, as it said at initialize. What
+	// programs print goes there, whatever Output says.
 	Terminal bool
 
 	// AsksPerson: a permission request is put to a person by default. Others
 	// answer by policy with nobody looking, so a command that is to be
 	// confirmed is confirmed by a typed line there.
 	AsksPerson bool
-	// HidesRefusal: a refused prompt is taken out of the thread, and the reason
-	// with it, so a refusal ends with end_turn there.
-	HidesRefusal bool
+	// EndsTurn: a refused prompt ends with end_turn. With refusal its user would
+	// lose the reason, or be stopped by something that is no news.
+	EndsTurn bool
+	// Output is where it shows what programs print.
+	Output Output
+	// LastOnly: it shows the content of a tool call's last update only.
+	LastOnly bool
+	// Raw: it shows markdown as it comes, so a fence is noise.
+	Raw bool
+	// Plain: output that is message text stands there as it is, not as a code block.
+	Plain bool
 }
 
-// Known is all that is known, by clientInfo.name. A client not listed here is
-// taken at its word and nothing more.
+// Output says where a client shows what programs print. Every line is sent to one
+// place only.
+type Output int
+
+const (
+	// OutputTool is the content of the tool call, live.
+	OutputTool Output = iota
+	// OutputMessage is message text: the client shows little or nothing of a tool
+	// call's content.
+	OutputMessage
+)
+
+// clients is all that is known beyond what clients say, by clientInfo.name, with
+// when it was seen. A client not listed here is taken at its word: it shows tool
+// calls, and nothing is known of a person.
+var clients = map[string]Client{
+	// Source of September to November 2026: a refused prompt is taken out of the
+	// thread, and the reason with it; without a terminal, tool content is markdown.
+	"zed": {AsksPerson: true, EndsTurn: true},
+	// Run on Emacs 30.1, December 2026: tool content is kept, collapsed, as
+	// markdown; any stop reason but end_turn reads "Cancelled".
+	"agent-shell": {AsksPerson: true, EndsTurn: true},
+	// Run on Neovim 0.12.4, December 2026: one line of a tool call is shown; a
+	// refusal stops the editor until a key is hit.
+	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage},
+	// Source of May 2026: title and icon of a tool call are shown.
+	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage},
+	// Run as 0.19.1, December 2026: text stands in a terminal as it comes; of a tool
+	// call's content 28 lines are shown, so the end of a failure would not be seen.
+	"acpx": {Output: OutputMessage, Plain: true, Raw: true},
+	// This project's own: a gateway passes message text on to who watches a session,
+	// and the command line prints it.
+	"chant-acp-sessions": {Output: OutputMessage, Plain: true},
+	"chant-acp-gateway":  {Output: OutputMessage, Plain: true},
+	PromptClient:         {AsksPerson: true, Output: OutputMessage, Plain: true},
+}
+
+// Known is the client of a name that is not empty.
 func Known(name string) Client {
-	c := Client{Name: Cut(name, TitleRunes)}
-	switch name {
-	case "zed":
-		c.AsksPerson, c.HidesRefusal = true, true
-	case "agent-shell", "CodeCompanion.nvim", "vscode-acp-client":
-		c.AsksPerson = true
-	case PromptClient:
-		c.AsksPerson = true
-	}
+	c := clients[name]
+	c.Name = Cut(name, TitleRunes)
 	return c
 }
 
+// Nameless is a client that does not say who it is. Those that were seen and take
+// part in a person's files, avante and marimo (source of August 2026), show message
+// text for certain; fountain, which does not, shows a tool call when it has ended.
+func Nameless(files bool) Client {
+	if files {
+		return Client{Output: OutputMessage}
+	}
+	return Client{LastOnly: true}
+}
+
+// ownOutput says whether what a tool call prints is shown in the call itself.
+func (c Client) ownOutput() bool { return c.Terminal || c.Output == OutputTool }
+
 // PromptClient is the clientInfo.name of this project's own command line, which
-// asks on a terminal and rejects where there is none.
+// asks on a terminal and rejects where there is none. It takes fences out of text
+// by itself.
 const PromptClient = "chant-acp-prompt"

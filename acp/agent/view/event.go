@@ -40,6 +40,7 @@ type Event struct {
 	Text     string             `json:"text,omitempty"`
 	CallID   string             `json:"callId,omitempty"`
 	Terminal bool               `json:"terminal,omitempty"` // of a call and its output: Text has colour and cursor sequences
+	Plain    bool               `json:"plain,omitempty"`    // of output: Text is lines as they were printed; of older threads it is markdown
 	Call     *CallEvent         `json:"call,omitempty"`
 	Result   *ResultEvent       `json:"result,omitempty"`
 	End      *EndEvent          `json:"end,omitempty"`
@@ -68,6 +69,9 @@ func (e *Event) AppendJSON(b []byte) ([]byte, error) {
 	b = AppendText(b, "callId", e.CallID)
 	if e.Terminal {
 		b = append(b, `,"terminal":true`...)
+	}
+	if e.Plain {
+		b = append(b, `,"plain":true`...)
 	}
 	for _, part := range []struct {
 		name  string

@@ -79,7 +79,7 @@ type replay struct {
 // Replay calls send with the updates that show a thread again. running is the turn
 // that goes on in this process, "" for none: the rest of it follows.
 func Replay(c Client, p Past, running string, send func(acp.SessionUpdate)) {
-	r := &replay{View: View{client: c}, send: send}
+	r := &replay{View: View{client: c, past: true}, send: send}
 	if p.left > 0 {
 		r.say(fmt.Sprintf("The first %d turns of this thread are not shown again. %s lists what was run.\n\n", p.left, Code("history")))
 	}
@@ -108,7 +108,7 @@ func inTurns(events []Event, running string) []Event {
 	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return began[a.Turn] - began[b.Turn] })
 }
 
-func (r *replay) say(text string) { say(text, r.send) }
+func (r *replay) say(text string) { r.message(text, r.send) }
 
 func (r *replay) render(e Event) {
 	if e.Kind != EventOutput || e.CallID != r.printed {
@@ -119,6 +119,7 @@ func (r *replay) render(e Event) {
 	}
 	switch e.Kind {
 	case EventPrompt:
+		r.said, r.inOutput = false, false // as each turn begins
 		for _, block := range e.Prompt {
 			r.prompt(block)
 		}
@@ -157,8 +158,7 @@ func (r *replay) elsewhere(running string) {
 func (r *replay) end(e Event) {
 	for id, c := range r.calls {
 		if c.Turn == e.Turn {
-			delete(r.calls, id)
-			r.send(resultUpdate(id, ResultEvent{Status: acp.ToolFailed}, r.inTerminal(c.Event)))
+			r.result(Event{CallID: id, Result: &ResultEvent{Status: acp.ToolFailed}}, r.send)
 		}
 	}
 	switch {

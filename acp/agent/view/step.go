@@ -91,7 +91,7 @@ func stepHeader(mark string, info host.StepInfo) string {
 // text, in which the steps of a parallel phase take turns by whole lines.
 func (v *Run) openOutput(s *runStep) {
 	switch {
-	case s.terminal():
+	case s.ownOutput():
 		s.OpenOutput(v.Context, v.logPath)
 	case v.text != nil:
 		s.shareOutput(v.text.shaper)
@@ -178,9 +178,9 @@ func (v *Run) endStepOutput(s *runStep) (shown bool) {
 	case s.shaper == nil:
 		v.pause()
 		return false
-	case s.terminal():
-		s.EndOutput()
-		return false
+	case s.ownOutput():
+		stats := s.EndOutput()
+		return !s.terminal() && !s.shaper.Quiet() && stats.Bytes > 0
 	case s.info.Parallel && v.running > 0:
 		v.pause()
 		return false
@@ -241,9 +241,6 @@ func stepText(e *host.StepResult) string {
 	}
 	if e.Outcome != nil {
 		parts = append(parts, Code(Cut(e.Outcome.Name+" = "+string(e.Outcome.Value), FieldBytes)))
-	}
-	if len(e.Tail) > 0 {
-		parts = append(parts, Fenced(tailText(e.Tail)))
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -64,12 +64,15 @@ func Visible(s string) string {
 func isShapeless(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
 // Fenced is s as a code block that nothing in s can end.
-func Fenced(s string) string {
+func Fenced(s string) string { return FencedAs("", s) }
+
+// FencedAs is Fenced with an info string, which names the language.
+func FencedAs(language, s string) string {
 	fence := "```"
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}
-	return fence + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
+	return fence + language + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
 }
 
 // Cut shortens s, at a rune, to n bytes of JSON.
@@ -106,24 +109,66 @@ func jsonRune(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// Pieces cuts text by its encoded size, at runes.
+// Pieces cuts text by its encoded size, at lines where that can be and else at
+// runes. A code block that is cut is closed and opened again, so that none is open
+// between two pieces.
 func Pieces(text string) []string {
-	if text != "" && len(text)*6 <= PieceBytes { // no rune takes more than six times its bytes
+	if text != "" && (len(text)*6 <= PieceBytes || JSONLen(text) <= PieceBytes) { // no rune takes more than six times its bytes
 		return []string{text}
 	}
 	var out []string
-	start, size := 0, 0
-	for i, r := range text {
-		n := jsonRune(r)
-		if size += n; size > PieceBytes {
-			out = append(out, text[start:i])
-			start, size = i, n
+	var b strings.Builder
+	size, fence := 0, ""
+	room := func() int { return PieceBytes - 16 - 2*JSONLen(fence) }
+	cut := func() {
+		if fence != "" {
+			if !strings.HasSuffix(b.String(), "\n") {
+				b.WriteByte('\n')
+			}
+			b.WriteString(strings.TrimRight(fence, "abcdefghijklmnopqrstuvwxyz") + "\n")
+		}
+		out = append(out, b.String())
+		b.Reset()
+		if size = 0; fence != "" {
+			b.WriteString(fence + "\n")
 		}
 	}
-	if start < len(text) {
-		out = append(out, text[start:])
+	for line := range strings.Lines(text) {
+		n := JSONLen(line)
+		if size+n > room() && size > 0 {
+			cut()
+		}
+		if n <= room() {
+			b.WriteString(line)
+			size += n
+		} else {
+			for _, r := range line {
+				if n := jsonRune(r); size+n > room() {
+					cut()
+				}
+				size += jsonRune(r)
+				b.WriteRune(r)
+			}
+		}
+		fence = fenceAfter(fence, strings.TrimSuffix(line, "\n"))
+	}
+	if size > 0 {
+		out = append(out, b.String())
 	}
 	return out
+}
+
+// fenceAfter is the line that opened the code block which a line of ours stands in,
+// or opens; "" after the end of it.
+func fenceAfter(fence, line string) string {
+	ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+	switch {
+	case fence == "" && len(ticks) >= 3 && !strings.Contains(line[len(ticks):], "`"):
+		return line
+	case fence != "" && line == strings.TrimRight(fence, "abcdefghijklmnopqrstuvwxyz"):
+		return ""
+	}
+	return fence
 }
 
 // Refusal is a refusal for a person. What relies on alignment is shown as

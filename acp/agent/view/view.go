@@ -12,25 +12,34 @@ import (
 	"sync"
 
 	"github.com/chant-acp/chant-acp/acp"
-	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
+	"github.com/chant-acp/chant-acp/internal/termtext"
 )
 
 // View shows events to one client. Its methods may be called from any goroutine.
 type View struct {
 	client Client
 
-	mu      sync.Mutex
-	calls   map[string]*shownCall
-	said    bool          // message text was shown
-	printed string        // the call whose output came last
-	text    *shape.Shaper // makes text of terminal output that was kept
-	fence   textFence     // of text output that was kept
+	past bool // what is shown has happened: all of it comes at once
+
+	mu       sync.Mutex
+	calls    map[string]*shownCall
+	said     bool // message text was shown
+	atStart  bool // and it ended with its line
+	inOutput bool // and it was what a program printed
+
+	// Of threads that are opened again.
+	printed string          // the call whose output came last
+	lines   *termtext.Lines // makes text of terminal output
+	linesOf Event           // a piece of that output
+	fence   textFence       // of output that older versions kept as markdown
 }
 
 // shownCall is a tool call that has no end yet.
 type shownCall struct {
 	Event
 	pending bool // it was asked for, and is not known to have been allowed
+	card
+	continued string // the last call that goes on with the output
 }
 
 // New makes the View of a turn that happens now.
@@ -49,18 +58,13 @@ func (v *View) Said() bool {
 func (v *View) Show(e Event, send func(acp.SessionUpdate)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.show(e, func(u acp.SessionUpdate) {
-		if _, text := u.(acp.AgentMessageChunk); text {
-			v.said = true
-		}
-		send(u)
-	})
+	v.show(e, send)
 }
 
 func (v *View) show(e Event, send func(acp.SessionUpdate)) {
 	switch e.Kind {
 	case EventSay:
-		say(e.Text, send)
+		v.message(e.Text, send)
 	case EventCall:
 		v.call(e, send)
 	case EventStart:
@@ -71,12 +75,6 @@ func (v *View) show(e Event, send func(acp.SessionUpdate)) {
 		v.output(e, send)
 	case EventResult:
 		v.result(e, send)
-	}
-}
-
-func say(text string, send func(acp.SessionUpdate)) {
-	for _, piece := range Pieces(text) {
-		send(acp.AgentMessageChunk{Content: acp.Text(piece)})
 	}
 }
 
@@ -107,8 +105,8 @@ func (v *View) call(e Event, send func(acp.SessionUpdate)) {
 // start tells that a pending call began, and names it where what it prints is
 // shown as text.
 func (v *View) start(e Event, send func(acp.SessionUpdate)) {
-	if !v.inTerminal(e) {
-		say(e.Text, send)
+	if !v.client.ownOutput() || !e.Terminal && !e.Plain { // or of an older version
+		v.message(e.Text, send)
 	}
 	v.started(v.calls[e.CallID], send)
 }
@@ -132,40 +130,16 @@ func (v *View) output(e Event, send func(acp.SessionUpdate)) {
 	v.started(c, send)
 	v.printed = e.CallID
 	switch {
+	case e.Plain:
+		v.plain(e, e.Text, send)
 	case !e.Terminal:
 		v.fence.read(e.Text)
-		send(acp.AgentMessageChunk{Content: acp.Text(e.Text)})
+		v.text(e.Text, send)
 	case v.client.Terminal && c != nil: // a gap may have taken it
 		send(terminalOutput(e.CallID, e.Text))
 	default:
-		v.keptTerminal(e.Text, send)
+		v.keptTerminal(e, send)
 	}
-}
-
-// keptTerminal shows as text what was kept for a terminal.
-func (v *View) keptTerminal(output string, send func(acp.SessionUpdate)) {
-	if v.text == nil {
-		v.text = shape.New(shape.Config{Full: true, Emit: func(text string) error {
-			say(text, send)
-			return nil
-		}})
-	}
-	v.text.Write([]byte(output))
-}
-
-// closeText ends the code block of an output, as it was not where the client or
-// the agent was gone before.
-func (v *View) closeText(send func(acp.SessionUpdate)) {
-	if text := v.fence.end(); text != "" {
-		say(text, send)
-	}
-	if v.text == nil {
-		return
-	}
-	for _, piece := range v.text.Finish() {
-		say(piece, send)
-	}
-	v.text = nil
 }
 
 func (v *View) result(e Event, send func(acp.SessionUpdate)) {
@@ -177,7 +151,9 @@ func (v *View) result(e Event, send func(acp.SessionUpdate)) {
 	if e.Result.ExitCode != nil {
 		v.started(c, send)
 	}
-	send(resultUpdate(e.CallID, *e.Result, v.inTerminal(c.Event)))
+	u := resultUpdate(e.CallID, *e.Result, v.inTerminal(c.Event))
+	v.addOutput(&u, c, *e.Result, send)
+	send(u)
 }
 
 // resultUpdate is the last update of a call.

@@ -1,6 +1,5 @@
 // Package shape makes updates of what a program prints: text in pieces that a
-// client takes, cleaned, batched in time, bounded, and inside code blocks that the
-// program can't end. It knows no protocol and no turn: bytes go in by Shaper.Write,
+// client takes, cleaned, batched in time, and bounded. It knows no protocol and no turn: bytes go in by Shaper.Write,
 // pieces of text come out by Config.Emit. Begin at shape.go.
 package shape
 
@@ -22,8 +21,9 @@ const (
 	batchInterval = 100 * time.Millisecond // and otherwise at most one in this time
 	maxUnit       = termtext.MaxLine + 2   // bytes of the longest unit: a folded line and its end
 	restAfter     = 500 * time.Millisecond // after which an unfinished line is shown
+	movingEvery   = time.Second            // and at least so often while it changes, as a progress bar does
 	progressEvery = 5 * time.Second        // between two lines of progress after the head
-	maxText       = 23 << 10               // JSON-encoded bytes of one piece: a wire line of 24 KiB less its envelope
+	maxText       = 16 << 10               // JSON-encoded bytes of one piece: a wire line of 24 KiB, less its envelope and what a view adds
 	tailText      = 4 << 10                // bytes of Tail
 	progressText  = 160                    // bytes of a program's line inside a line of progress
 )
@@ -32,7 +32,8 @@ const (
 type Mode int
 
 const (
-	// Text is agent_message_chunk text: markdown, escape sequences removed.
+	// Text is plain text in lines, escape sequences removed. The agent's own notes
+	// among them stand in brackets.
 	Text Mode = iota
 	// Terminal is deltas for _meta.terminal_output: colour, cursor and erase
 	// sequences stay.
@@ -42,9 +43,11 @@ const (
 // Config is what a Shaper is made for. The zero value is text within the budget.
 type Config struct {
 	Mode  Mode
-	Plain bool // text without a code block around it
 	Full  bool // no budget: everything is shown
 	Quiet bool // nothing is shown; only Stats and Tail are of use
+
+	// Interval is the time between two updates while less than 8 KiB wait; 0: 100 ms.
+	Interval time.Duration
 
 	// LogPath says where the whole output is, "" or nil for nowhere. It is asked
 	// once, by Finish, when something was left out.
@@ -61,7 +64,7 @@ type Config struct {
 type Stats struct {
 	Bytes     int64 // as printed
 	Lines     int64 // as printed, an unfinished last one included
-	Shown     int64 // bytes of text made of it, without code fences and notes
+	Shown     int64 // bytes of text made of it, without notes
 	LeftOut   int64 // bytes as printed that were not shown
 	Truncated bool  // LeftOut > 0
 }
@@ -101,24 +104,27 @@ type Shaper struct {
 	headFull        bool
 	leftOut         int64
 
-	timer    *time.Timer
-	armedFor time.Time // zero when the timer is not armed
-	flushAt  time.Time // when the waiting batch may go; zero: none waits
-	restAt   time.Time // when the unfinished line is shown; zero: none waits
-	statusAt time.Time // when the next line of progress is due
-	lastSent time.Time
-	reported int64 // printed bytes at the last line of progress
-	onWire   int64 // printed bytes that updates already covered
-	wire     fencePosition
-	inFlight *sending // abandoned before its end was known
+	timer       *time.Timer
+	armedFor    time.Time // zero when the timer is not armed
+	flushAt     time.Time // when the waiting batch may go; zero: none waits
+	restAt      time.Time // when the unfinished line is shown; zero: none waits
+	movesFor    time.Time // since when it has not been shown; zero: it is, or there is none
+	statusAt    time.Time // when the next line of progress is due
+	lastSent    time.Time
+	reported    int64    // printed bytes at the last line of progress
+	onWire      int64    // printed bytes that updates already covered
+	wireAtStart bool     // what is on the wire ends with its line
+	inFlight    *sending // abandoned before its end was known
 }
 
 func New(cfg Config) *Shaper {
 	s := &Shaper{cfg: cfg, abandoned: make(chan struct{}), mu: make(lock, 1)}
 	s.src = s.newSource()
-	s.block = block{terminal: cfg.Mode == Terminal, plain: cfg.Plain, emit: s.send}
-	s.block.atStart = true
-	s.wire = s.block.fencePosition
+	if s.cfg.Interval == 0 {
+		s.cfg.Interval = batchInterval
+	}
+	s.block = block{terminal: cfg.Mode == Terminal, atStart: true, emit: s.send}
+	s.wireAtStart = true
 	return s
 }
 
@@ -172,6 +178,7 @@ func (s *Shaper) show(p []byte) {
 			return
 		}
 		s.put(unit)
+		s.movesFor = time.Time{}
 		s.taken = s.bytes - int64(len(p))
 		if !s.cfg.Full && s.shown > maxHead-maxUnit {
 			s.headFull, s.headEnd = true, s.taken
@@ -191,10 +198,11 @@ func (s *Shaper) putPending() {
 		s.put(unit)
 		s.src.MarkSent()
 	}
+	s.movesFor = time.Time{}
 }
 
-// Break shows what waits and closes the code block, so that an update of another
-// kind can follow. The text after it begins a new block. The error is Emit's.
+// Break shows what waits and ends the line, so that an update of another kind can
+// follow. The error is Emit's.
 func (s *Shaper) Break() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +221,7 @@ func (s *Shaper) Break() error {
 // Finish ends the output and returns the updates that are still to be sent, in
 // order: what waits, and when something was left out, a line that says so and
 // the tail. It waits for an update under way. After Abandon, or when the client
-// is gone, it returns only what closes a code block that is open on the wire.
+// is gone, it returns only what ends a line that is unfinished on the wire.
 // Stats and Tail go on working.
 func (s *Shaper) Finish() (pieces []string) {
 	s.mu.Lock()
@@ -281,8 +289,8 @@ func (s *Shaper) Stats() Stats {
 	return st
 }
 
-// Tail is the last n lines printed as plain text of at most 4 KiB, without code
-// fences, blank lines after it and a last line feed.
+// Tail is the last n lines printed as plain text of at most 4 KiB, without blank
+// lines after it and a last line feed.
 func (s *Shaper) Tail(n int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,14 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"unicode/utf8"
 
 	"github.com/chant-acp/chant-acp/internal/termtext"
-)
-
-const (
-	fenceOpen  = "\n````````\n"
-	fenceClose = "````````\n"
 )
 
 // sink records what a Shaper emits.
@@ -74,35 +70,6 @@ func checkPieces(t testingT, pieces []string) {
 	}
 }
 
-// readMarkdown reads text as CommonMark 0.31 does (4.5) and returns what is
-// inside fenced code blocks and what is outside.
-func readMarkdown(t testingT, text string) (inside, outside string) {
-	t.Helper()
-	var in, out strings.Builder
-	fence := 0
-	for line := range strings.Lines(text) {
-		bare := strings.TrimRight(strings.TrimSuffix(line, "\n"), " \t")
-		indent := len(bare) - len(strings.TrimLeft(bare, " "))
-		bare = strings.TrimLeft(bare, " ")
-		ticks := len(bare) - len(strings.TrimLeft(bare, "`"))
-		only := ticks == len(bare) && indent <= 3
-		switch {
-		case fence == 0 && ticks >= 3 && only:
-			fence = ticks
-		case fence == 0:
-			out.WriteString(line)
-		case only && ticks >= fence:
-			fence = 0
-		default:
-			in.WriteString(line)
-		}
-	}
-	if fence != 0 {
-		t.Fatalf("a code block stays open: %.200q", text)
-	}
-	return in.String(), out.String()
-}
-
 func wholeLines(text string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -111,20 +78,13 @@ func wholeLines(text string) string {
 }
 
 func TestShaperText(t *testing.T) {
-	ticks := strings.Repeat("`", 12)
 	tests := []struct{ name, in, want string }{
 		{"nothing", "", ""},
 		{"nothing but controls", "\x00\x1b[31m\x1b]0;t\a", ""},
-		{"a line", "hello\n", fenceOpen + "hello\n" + fenceClose},
-		{"no last line feed", "hello", fenceOpen + "hello\n" + fenceClose},
-		{"colour and a bar", "\x1b[1mgo\x1b[m\n10%\r100%\r\n", fenceOpen + "go\n100%\n" + fenceClose},
-		{"shorter fences are text", "```go\n```\n```````\n", fenceOpen + "```go\n```\n```````\n" + fenceClose},
-		{"fence with an info string is text", "````````go\n", fenceOpen + "````````go\n" + fenceClose},
-		{"a fence first", ticks + "\nx\n", "\n" + ticks + "`\n" + ticks + "\nx\n" + ticks + "`\n"},
-		{"a fence in the middle", "x\n" + ticks + "\ny\n", fenceOpen + "x\n" + fenceClose + "\n" + ticks + "`\n" + ticks + "\ny\n" + ticks + "`\n"},
-		{"an indented one with blanks after it", "x\n   " + ticks + " \t\n", fenceOpen + "x\n" + fenceClose + "\n" + ticks + "`\n   " + ticks + " \t\n" + ticks + "`\n"},
-		{"an unfinished one", "x\n" + ticks, fenceOpen + "x\n" + fenceClose + "\n" + ticks + "`\n" + ticks + "\n" + ticks + "`\n"},
-		{"one hidden by escapes", "x\n````\x1b[m````\n", fenceOpen + "x\n" + fenceClose + "\n`````````\n````````\n`````````\n"},
+		{"a line", "hello\n", "hello\n"},
+		{"no last line feed", "hello", "hello\n"},
+		{"colour and a bar", "\x1b[1mgo\x1b[m\n10%\r100%\r\n", "go\n100%\n"},
+		{"fences are text", "```go\n```\n", "```go\n```\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,9 +93,8 @@ func TestShaperText(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 			checkPieces(t, pieces)
-			inside, _ := readMarkdown(t, strings.Join(pieces, ""))
-			if want := wholeLines(string(termtext.Clean([]byte(tt.in)))); inside != want {
-				t.Errorf("a reader sees %q, want %q", inside, want)
+			if want := wholeLines(string(termtext.Clean([]byte(tt.in)))); tt.want != want {
+				t.Errorf("termtext makes %q of it", want)
 			}
 			if st.Bytes != int64(len(tt.in)) || st.LeftOut != 0 || st.Truncated {
 				t.Errorf("stats %+v", st)
@@ -144,13 +103,13 @@ func TestShaperText(t *testing.T) {
 	}
 }
 
-func TestShaperPlainAndTerminal(t *testing.T) {
+func TestShaperModes(t *testing.T) {
 	in := "a\x1b[31mb\x1b[m\x1b]0;t\a\n```````````\n10%\r20%"
 	for _, tt := range []struct {
 		cfg  Config
 		want string
 	}{
-		{Config{Plain: true}, "ab\n```````````\n20%\n"},
+		{Config{}, "ab\n```````````\n20%\n"},
 		{Config{Mode: Terminal}, "a\x1b[31mb\x1b[m\n```````````\n10%\r20%"},
 		{Config{Quiet: true}, ""},
 		{Config{Quiet: true, Full: true}, ""},
@@ -176,7 +135,7 @@ func TestShaperBreak(t *testing.T) {
 	if err := s.Break(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(sink.take(), ""), fenceOpen+"a\nb\n"+fenceClose; got != want {
+	if got, want := strings.Join(sink.take(), ""), "a\nb\n"; got != want {
 		t.Errorf("at Break: %q, want %q", got, want)
 	}
 	s.Break()
@@ -185,7 +144,7 @@ func TestShaperBreak(t *testing.T) {
 	}
 	s.Write([]byte("\rc\n")) // b is on the wire: it can't be replaced
 	got := strings.Join(append(sink.take(), s.Finish()...), "")
-	if want := fenceOpen + "c\n" + fenceClose; got != want {
+	if want := "c\n"; got != want {
 		t.Errorf("after Break: %q, want %q", got, want)
 	}
 	if again := s.Finish(); again != nil {
@@ -217,7 +176,7 @@ func inChunks(p []byte, size int) (out [][]byte) {
 func TestShaperBudget(t *testing.T) {
 	const log = "/tmp/turn `1`.log"
 	in := numbered(100_000, 100) // 10 MB
-	for _, mode := range []Config{{}, {Plain: true}, {Mode: Terminal}} {
+	for _, mode := range []Config{{}, {Mode: Terminal}} {
 		for _, chunk := range []int{100, 4096, 32 << 10, 256 << 10, len(in)} {
 			cfg := mode
 			cfg.LogPath = func() string { return log }
@@ -229,7 +188,7 @@ func TestShaperBudget(t *testing.T) {
 			if !ok || !strings.Contains(text, log) {
 				t.Fatalf("chunks of %d: nothing says %q with the log", chunk, note)
 			}
-			if len(head) > maxHead+len(fenceOpen)+100 || len(head) < maxHead-2*maxUnit {
+			if len(head) > maxHead+100 || len(head) < maxHead-2*maxUnit {
 				t.Errorf("chunks of %d: a head of %d bytes", chunk, len(head))
 			}
 			if !strings.Contains(head, string(in[:120<<10])) || !strings.Contains(tail, string(in[len(in)-63<<10:])) {
@@ -241,11 +200,8 @@ func TestShaperBudget(t *testing.T) {
 			if len(pieces) > 40 {
 				t.Errorf("chunks of %d: %d updates", chunk, len(pieces))
 			}
-			if mode.Mode == Text && !mode.Plain {
-				inside, outside := readMarkdown(t, text)
-				if int64(len(inside)) != st.Shown || strings.Count(strings.TrimSpace(outside), "\n") != 0 {
-					t.Errorf("chunks of %d: outside of the code blocks: %q", chunk, outside)
-				}
+			if shown := len(text) - len("[") - len(note+log+"]\n"); mode.Mode == Text && int64(shown) != st.Shown {
+				t.Errorf("chunks of %d: %d bytes and a note were shown, and %+v", chunk, shown, st)
 			}
 		}
 	}
@@ -256,15 +212,15 @@ func TestShaperBudgetEdges(t *testing.T) {
 	for _, lines := range []int{1, 1200, 1270, 1280, 1300, 1800, 1860, 1880, 1900, 1920, 1940, 2200} {
 		in := numbered(lines, 100)
 		pieces, st := shapeAll(Config{}, inChunks(in, 7777)...)
-		inside, outside := readMarkdown(t, strings.Join(pieces, ""))
-		if len(in) <= maxHead+maxTail-2*maxUnit && (inside != string(in) || strings.TrimSpace(outside) != "" || st.LeftOut != 0) {
-			t.Errorf("%d lines fit the budget: %+v, outside %q", lines, st, outside)
+		text := strings.Join(pieces, "")
+		if len(in) <= maxHead+maxTail-2*maxUnit && (text != string(in) || st.LeftOut != 0) {
+			t.Errorf("%d lines fit the budget: %+v", lines, st)
 		}
 		if len(in) > maxHead+maxTail && st.LeftOut == 0 {
 			t.Errorf("%d lines do not fit the budget: %+v", lines, st)
 		}
-		if st.Shown+st.LeftOut != st.Bytes || int64(len(inside)) != st.Shown {
-			t.Errorf("%d lines: %+v do not add up to what is read, %d", lines, st, len(inside))
+		if st.Shown+st.LeftOut != st.Bytes || st.LeftOut == 0 && int64(len(text)) != st.Shown {
+			t.Errorf("%d lines: %+v do not add up to what is read, %d", lines, st, len(text))
 		}
 	}
 }
@@ -275,9 +231,6 @@ func TestShaperFull(t *testing.T) {
 		pieces, st := shapeAll(cfg, inChunks(in, 32<<10)...)
 		checkPieces(t, pieces)
 		text := strings.Join(pieces, "")
-		if cfg.Mode == Text {
-			text, _ = readMarkdown(t, text)
-		}
 		if text != string(in) || st.LeftOut != 0 || st.Shown != int64(len(in)) {
 			t.Errorf("%+v: %+v", cfg, st)
 		}
@@ -302,22 +255,18 @@ func TestShaperHard(t *testing.T) {
 		"short colours":        bytes.Repeat([]byte("\x1b[m"), 1<<18),
 		"backspaces":           bytes.Repeat([]byte("|\b/\b"), 1<<18),
 		"backticks":            bytes.Repeat([]byte("`"), 1<<18),
-		"growing fences":       growingFences(600),
 		"unfinished osc":       append([]byte("\x1b]0;"), bytes.Repeat([]byte("x"), 1<<20)...),
 		"unfinished dcs":       append([]byte("\x1bP"), bytes.Repeat([]byte("x\n"), 1<<19)...),
 	}
 	for name, in := range inputs {
-		for _, cfg := range []Config{{}, {Plain: true}, {Mode: Terminal}} {
+		for _, cfg := range []Config{{}, {Mode: Terminal}} {
 			for _, chunk := range []int{1021, 256 << 10} {
 				pieces, st := shapeAll(cfg, inChunks(in, chunk)...)
 				checkPieces(t, pieces)
 				text := strings.Join(pieces, "")
-				// Every second byte ill-formed makes the tail twice as long; growing fences repeat the fence three times.
+				// Every second byte ill-formed makes the tail twice as long.
 				if len(pieces) > 80 || len(text) > 4*(maxHead+maxTail) {
 					t.Errorf("%s %+v: %d updates of %d bytes", name, cfg, len(pieces), len(text))
-				}
-				if cfg.Mode == Text && !cfg.Plain {
-					readMarkdown(t, text)
 				}
 				if st.Bytes != int64(len(in)) || st.LeftOut < 0 || st.LeftOut > st.Bytes {
 					t.Errorf("%s: stats %+v", name, st)
@@ -344,18 +293,12 @@ func TestShaperMemory(t *testing.T) {
 	}
 }
 
-func growingFences(n int) []byte {
-	var b bytes.Buffer
-	for i := range n {
-		b.WriteString(strings.Repeat("`", i) + "\n")
-	}
-	return b.Bytes()
-}
-
 func TestShaperLongBarIsNotLeftOut(t *testing.T) {
 	in := append(bytes.Repeat([]byte("[====>   ] 50%\r"), 1<<16), "done\n"...)
-	pieces, st := shapeAll(Config{}, inChunks(in, 4096)...)
-	if got := strings.Join(pieces, ""); got != fenceOpen+"done\n"+fenceClose || st.LeftOut != 0 {
+	var pieces []string
+	var st Stats
+	synctest.Test(t, func(*testing.T) { pieces, st = shapeAll(Config{}, inChunks(in, 4096)...) })
+	if got := strings.Join(pieces, ""); got != "done\n" || st.LeftOut != 0 {
 		t.Errorf("a megabyte of one progress bar: %.200q, %+v", got, st)
 	}
 }
@@ -382,8 +325,8 @@ func TestShaperClientGone(t *testing.T) {
 	if st := s.Stats(); st.Bytes != 1_000_000 || st.Lines != 10_000 || !st.Truncated {
 		t.Errorf("output is not counted any more: %+v", st)
 	}
-	if strings.Join(pieces, "") != fenceClose {
-		t.Errorf("Finish returned %q, want the end of the block that is open on the wire", pieces)
+	if len(pieces) != 0 {
+		t.Errorf("Finish returned %q after whole lines", pieces)
 	}
 }
 
@@ -424,18 +367,6 @@ func TestShapeLast(t *testing.T) {
 		if cap(l.buf) > 3*maxTail {
 			t.Errorf("chunks of %d: holds %d bytes", size, cap(l.buf))
 		}
-	}
-}
-
-func TestShapeQuote(t *testing.T) {
-	s := New(Config{})
-	for in, want := range map[string]string{"a": "`a`", "a`b": "`` a`b ``", "``": "``` `` ```", "<b>*x*": "`<b>*x*`"} {
-		if got := s.quote(in); got != want {
-			t.Errorf("quote(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if got := New(Config{Mode: Terminal}).quote("a`b"); got != "a`b" {
-		t.Errorf("a terminal shows %q", got)
 	}
 }
 

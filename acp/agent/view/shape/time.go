@@ -11,9 +11,9 @@ func (l lock) Unlock() { <-l }
 
 // sending is one call of Emit.
 type sending struct {
-	done  chan error
-	fence fencePosition // on the wire once the call succeeded
-	bytes int64
+	done    chan error
+	atStart bool // once the call succeeded: what is on the wire ends with its line
+	bytes   int64
 }
 
 // send hands one update to Emit and waits for it, or for Abandon. Emit runs in a
@@ -23,7 +23,7 @@ func (s *Shaper) send(text string) {
 	if !s.showing() {
 		return
 	}
-	c := &sending{done: make(chan error, 1), fence: s.block.fencePosition, bytes: s.taken}
+	c := &sending{done: make(chan error, 1), atStart: s.block.atStart, bytes: s.taken}
 	s.emits.Go(func() { c.done <- s.cfg.Emit(text) })
 	select {
 	case err := <-c.done:
@@ -39,11 +39,10 @@ func (s *Shaper) sent(c *sending, err error) {
 		s.err = err
 		return
 	}
-	s.wire, s.onWire = c.fence, c.bytes
+	s.wireAtStart, s.onWire = c.atStart, c.bytes
 }
 
-// toWire throws away what was not sent and puts the block into the state that
-// the client has seen.
+// toWire throws away what was not sent: the block goes on where the client is.
 func (s *Shaper) toWire() {
 	if s.inFlight != nil {
 		select {
@@ -54,14 +53,20 @@ func (s *Shaper) toWire() {
 		s.inFlight = nil
 	}
 	s.block.drop()
-	s.block.fencePosition = s.wire
+	s.block.atStart = s.wireAtStart
 }
 
 // plan says after a Write what is to happen when, and sends what is due.
 func (s *Shaper) plan(now time.Time) {
 	s.restAt = time.Time{}
-	if pending := s.src.Pending(); len(pending) > 0 && !s.block.mayFence(pending) {
+	if len(s.src.Pending()) > 0 {
+		if s.movesFor.IsZero() {
+			s.movesFor = now
+		}
 		s.restAt = now.Add(restAfter)
+		if moving := s.movesFor.Add(movingEvery); s.cfg.Mode == Text && moving.Before(s.restAt) {
+			s.restAt = moving
+		}
 	}
 	if s.headFull {
 		s.statusAt = now.Add(progressEvery)
@@ -76,8 +81,8 @@ func (s *Shaper) batch(now time.Time) {
 	if s.block.empty() {
 		return
 	}
-	if now.Sub(s.lastSent) < batchInterval {
-		s.flushAt = s.lastSent.Add(batchInterval)
+	if now.Sub(s.lastSent) < s.cfg.Interval {
+		s.flushAt = s.lastSent.Add(s.cfg.Interval)
 		return
 	}
 	s.block.flush()

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,7 @@ func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Shaper, sent 
 }
 
 func TestShaperBatches(t *testing.T) {
-	inBubble(t, Config{Plain: true}, func(t *testing.T, s *Shaper, sent func() string) {
+	inBubble(t, Config{}, func(t *testing.T, s *Shaper, sent func() string) {
 		expect := func(when, want string) {
 			t.Helper()
 			if got := sent(); got != want {
@@ -89,7 +90,7 @@ func TestShaperUnfinishedLine(t *testing.T) {
 		time.Sleep(499 * time.Millisecond)
 		expect("no rest yet", "")
 		time.Sleep(time.Millisecond)
-		expect("500 ms of rest", fenceOpen+"20%")
+		expect("500 ms of rest", "20%")
 		s.Write([]byte("\r30%"))
 		time.Sleep(restAfter)
 		expect("what was sent is not taken back", "\n|30%")
@@ -102,30 +103,29 @@ func TestShaperUnfinishedLine(t *testing.T) {
 		s.Write([]byte("\x94"))
 		time.Sleep(restAfter)
 		expect("until it is whole", "—")
-		if got := strings.Join(s.Finish(), ""); got != "\n"+fenceClose {
+		if got := strings.Join(s.Finish(), ""); got != "\n" {
 			t.Errorf("Finish: %q", got)
 		}
 	})
 }
 
-// TestShaperHoldsFences: an unfinished line of backticks may still end a block.
-func TestShaperHoldsFences(t *testing.T) {
-	for _, start := range []string{"````", "  ", "  ``", "\t`"} {
-		inBubble(t, Config{}, func(t *testing.T, s *Shaper, sent func() string) {
-			s.Write([]byte("x\n" + start))
-			time.Sleep(time.Minute)
-			got := sent()
-			s.Write([]byte("````````\ny\n"))
-			got += sent()
-			time.Sleep(time.Second)
-			got += sent() + strings.Join(s.Finish(), "")
-			got = strings.ReplaceAll(got, "|", "")
-			inside, outside := readMarkdown(t, got)
-			if want := "x\n" + start + "````````\ny\n"; inside != want || strings.TrimSpace(outside) != "" {
-				t.Errorf("after %q a reader sees %q and outside %q", start, inside, outside)
-			}
-		})
-	}
+// A progress bar is shown while it moves, at most once a second and each time on a
+// line of its own: what a client was shown can't be taken back.
+func TestShaperShowsAMovingBar(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Shaper, sent func() string) {
+		var shown string
+		for i := range 35 { // 3.5 s
+			s.Write(fmt.Appendf(nil, "\r%d of 35", i+1))
+			time.Sleep(100 * time.Millisecond)
+			shown += sent()
+		}
+		s.Write([]byte("\rdone\n"))
+		time.Sleep(time.Minute)
+		shown = strings.ReplaceAll(shown+sent(), "|", "")
+		if want := "10 of 35\n20 of 35\n30 of 35\ndone\n"; shown != want {
+			t.Errorf("%q, want %q", shown, want)
+		}
+	})
 }
 
 func TestShaperTerminalBars(t *testing.T) {
@@ -154,8 +154,7 @@ func TestShaperProgress(t *testing.T) {
 		one, two  string
 		finishHas string
 	}{
-		{"text", Config{}, fenceClose + "\n2.9 MiB so far, 30001 lines. The last: `` now `this` ``\n", "\n5.7 MiB so far, 60002 lines. The last: `` now `this` ``\n", "\n5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\n" + fenceOpen},
-		{"plain", Config{Plain: true}, "[2.9 MiB so far, 30001 lines. The last: now `this`]\n", "[5.7 MiB so far, 60002 lines. The last: now `this`]\n", "[5.5 MiB of 5.7 MiB left out here. There is no log of the whole.]\n"},
+		{"text", Config{}, "[2.9 MiB so far, 30001 lines. The last: now `this`]\n", "[5.7 MiB so far, 60002 lines. The last: now `this`]\n", "[5.5 MiB of 5.7 MiB left out here. There is no log of the whole.]\n"},
 		{"terminal", Config{Mode: Terminal}, "\x1b[0m\n\x1b[2m2.9 MiB so far, 30001 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.7 MiB so far, 60002 lines. The last: now `this`\x1b[0m\n", "\x1b[0m\n\x1b[2m5.5 MiB of 5.7 MiB left out here. There is no log of the whole.\x1b[0m\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,7 +214,7 @@ func TestShaperAbandon(t *testing.T) {
 			var want string
 			if delivered {
 				release <- nil
-				want = fenceClose
+				want = "" // whole lines arrived
 			} else {
 				release <- errors.New("cancelled")
 			}
