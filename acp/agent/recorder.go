@@ -23,8 +23,9 @@ type recorder struct {
 	list  []Event    // what is kept with the next flush
 
 	mu    sync.Mutex
-	over  bool     // it is answered
-	after []func() // what waits for that
+	late  []acp.SessionUpdate // what Stream gave up: a tool call may be announced there
+	over  bool                // it is answered
+	after []func()            // what waits for that
 	// wanted says that somebody wants to know of the turn: all of it is in told,
 	// which is bounded by toldOutput, the bytes of output there were.
 	wanted     bool
@@ -88,9 +89,12 @@ func (r *recorder) Flush() {
 	r.session.wire.Lock()
 	defer r.session.wire.Unlock()
 	r.write()
+	late := r.session.conn.Batch()
+	r.showLate(late)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over { // else it was answered without waiting for what runs
+		late.Send()
 		r.batch.Send()
 	}
 	r.batch = r.session.conn.Batch()
@@ -125,12 +129,37 @@ func (r *recorder) Stream(ctx context.Context, e Event) error {
 	}
 	var updates []acp.SessionUpdate
 	r.view.Show(e, func(u acp.SessionUpdate) { updates = append(updates, u) })
-	for _, u := range updates {
+	for i, u := range updates {
 		if err := r.session.conn.Update(ctx, r.session.id, u); err != nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			for _, u := range updates[i:] {
+				if _, text := u.(acp.AgentMessageChunk); !text && !isTerminalOutput(u) {
+					r.late = append(r.late, u)
+				}
+			}
 			return err
 		}
 	}
 	return nil
+}
+
+// isTerminalOutput says whether an update is nothing but output, which the log has.
+func isTerminalOutput(u acp.SessionUpdate) bool {
+	call, ok := u.(acp.ToolCallUpdate)
+	return ok && call.Meta["terminal_output"] != nil
+}
+
+// showLate adds to b what a client that did not read in time has to know before
+// anything else of the turn.
+func (r *recorder) showLate(b *acp.Batch) {
+	r.mu.Lock()
+	late := r.late
+	r.late = nil
+	r.mu.Unlock()
+	for _, u := range late {
+		r.session.notify(b, u)
+	}
 }
 
 // isOver says whether the turn is answered.

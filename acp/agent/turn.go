@@ -287,6 +287,11 @@ func (t *turn) answer(e end) (after []func()) {
 	s.wire.Lock()
 	defer s.wire.Unlock()
 	t.write()
+	late := t.conn.Batch()
+	t.showLate(late)
+	if !t.isOver() {
+		late.Send()
+	}
 	if s.name(e) {
 		t.Show(acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
 		s.update()
@@ -317,6 +322,7 @@ func (t *turn) answer(e end) (after []func()) {
 func (t *turn) giveUp() {
 	e := &EndEvent{Reason: acp.StopCancelled, State: view.StateInterrupted}
 	b := t.conn.Batch()
+	t.showLate(b)
 	for i, c := range t.stage.Open() {
 		if i == 0 {
 			e.Line, e.Ran = c.Line, t.running()
