@@ -59,7 +59,7 @@ func (w *worker) try(ctx context.Context, file string, work time.Duration) (wire
 		return wire.Answer{}, err
 	}
 	if w.child == nil {
-		c, err := startChild(w.root, w.environ)
+		c, err := startChild(ctx, w.root, w.environ)
 		var missing *acpd.MissingError
 		if errors.As(err, &missing) {
 			return wire.Answer{Findings: op.Failed(file, "%v", err).Findings, Chance: true}, nil
@@ -95,7 +95,7 @@ func (w *worker) close() (reason string, spent bool) {
 	return c.end()
 }
 
-func startChild(root string, environ []string) (*child, error) {
+func startChild(ctx context.Context, root string, environ []string) (*child, error) {
 	cmd, err := acpd.Command(acpd.Evaluate, environ)
 	if err != nil {
 		return nil, err
@@ -111,15 +111,24 @@ func startChild(root string, environ []string) (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the evaluator of Ops cannot be started: %w", err)
 	}
-	if err := c.cmd.Start(); err != nil {
+	if err := startWalled(c.cmd, root); err != nil {
 		return nil, fmt.Errorf("the evaluator of Ops cannot be started: %w", err)
 	}
 	c.in, c.out = in, bufio.NewReader(out)
-	if err := wire.WriteFrame(in, wire.Request{Root: root}); err != nil {
+	if err := c.prepare(ctx, root); err != nil {
 		reason, _ := c.end()
-		return nil, fmt.Errorf("the evaluator of Ops cannot be used: %s", reason)
+		return nil, fmt.Errorf("the evaluator of Ops cannot be used: %w: %s", err, reason)
 	}
 	return c, nil
+}
+
+// prepare tells the child where it works, and bounds its memory once it has
+// started, before any file is read.
+func (c *child) prepare(ctx context.Context, root string) error {
+	if _, err := c.ask(ctx, wire.Request{Root: root}); err != nil {
+		return err
+	}
+	return boundMemory(c.cmd.Process.Pid)
 }
 
 // ask sends one request and waits for the answer, for maxWait at most. Together

@@ -12,12 +12,13 @@ import (
 
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host/op/eval"
 	"github.com/chant-acp/chant-acp/host/project"
 )
 
 // NewCheck is the command check.
 func NewCheck(std console.Streams) *cobra.Command {
-	var strict bool
+	var strict, verbose bool
 	c := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Check a project's manifest and print its allow-list",
@@ -35,10 +36,14 @@ errors too with --strict.`,
 			if len(args) == 1 {
 				dir = args[0]
 			}
+			if verbose {
+				fmt.Fprintf(std.Out, "*.op.ts are evaluated behind walls. %s\n\n", eval.Walls())
+			}
 			return check(std, dir, strict)
 		},
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 when there are warnings, too")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what of the kernel keeps the evaluator of *.op.ts to the project")
 	return c
 }
 

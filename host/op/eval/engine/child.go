@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,8 +31,8 @@ const (
 )
 
 // Main answers requests on standard input until it ends, as package wire says, and
-// returns the exit code. It bounds the memory of the process, so it is all that a
-// process does.
+// returns the exit code. It gives up what the process may do but that, so it is
+// all that a process does.
 func Main() (code int) {
 	if err := serveFiles(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -43,9 +42,12 @@ func Main() (code int) {
 }
 
 func serveFiles() error {
-	if err := limitMemory(); err != nil {
+	if err := dropSyscalls(); err != nil {
 		return err
 	}
+	debug.SetTraceback("none") // of running out of memory
+	debug.SetMemoryLimit(wire.MaxGrowth / 2)
+	debug.SetMaxStack(maxStack)
 	requests := make(chan wire.Request)
 	go readRequests(requests)
 	first := <-requests
@@ -58,6 +60,9 @@ func serveFiles() error {
 		return err
 	}
 	watch := newWatch(e.interrupt)
+	if err := wire.WriteFrame(os.Stdout, wire.Answer{}); err != nil {
+		return err
+	}
 	for r := range requests {
 		watch.begin(r.Work)
 		a := evaluateFile(root, e, r.File, func(a wire.Answer) {
@@ -82,24 +87,6 @@ func readRequests(requests chan<- wire.Request) {
 		}
 		requests <- r
 	}
-}
-
-// limitMemory bounds the address space. The Go runtime reserves much of it that
-// it never uses, so the bound is on what comes on top.
-func limitMemory() error {
-	debug.SetTraceback("none") // of running out of it
-	debug.SetMemoryLimit(wire.MaxGrowth / 2)
-	debug.SetMaxStack(maxStack)
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return err
-	}
-	pages, err := strconv.ParseUint(strings.Fields(string(text))[0], 10, 64)
-	if err != nil {
-		return err
-	}
-	most := pages*uint64(os.Getpagesize()) + wire.MaxGrowth
-	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most})
 }
 
 // evaluateFile makes an answer of a file, and tells of it in parts.

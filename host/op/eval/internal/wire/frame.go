@@ -15,7 +15,7 @@ import (
 const maxFrame = 16 << 20
 
 // A Request asks the child for one file. The first one of a child says where it
-// works.
+// works, and is answered, by an empty Answer, when the child has started.
 type Request struct {
 	Root string `json:"root,omitempty"` // absolute, its links resolved
 	File string `json:"file"`           // below the root, with forward slashes

@@ -1,0 +1,4 @@
+package eval
+
+// StartWalled is for tests.
+var StartWalled = startWalled
