@@ -13,6 +13,9 @@ import (
 
 // run carries out one command line and returns the exit code.
 func run(args []string, std console.Streams) int {
+	if len(args) == 0 || len(args) == 1 && args[0] == "serve" {
+		return std.End(agentcmd.Serve(std)) // an editor waits for it, and not for the list of commands
+	}
 	root := newRoot(std, args)
 	root.SetArgs(args)
 	return std.End(root.Execute())

@@ -7,6 +7,12 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 )
 
+// Serve is the command serve without flags.
+func Serve(std console.Streams) error {
+	f := serve.DefaultFlags()
+	return serve.Run(std, &f)
+}
+
 // NewServe is the command serve.
 func NewServe(std console.Streams) *cobra.Command {
 	var f serve.Flags
