@@ -46,6 +46,7 @@ func GuardMain() {
 		os.Exit(launchGuard(os.Args[2]))
 	case stageWatch:
 		w := ward{handed: make(map[int]time.Time), held: make(map[string][]*os.File)}
+		_, _ = os.Stdin.WriteString(wordReady) // the socket; a parent that is gone needs no word
 		w.listen(int(os.Stdin.Fd()))
 		w.open(os.NewFile(ledgerFD, "ledger"))
 		w.sweep()
@@ -54,7 +55,8 @@ func GuardMain() {
 	os.Exit(2)
 }
 
-// launchGuard starts the second stage, which inherits the ignored signals: there is no moment at which they would end it.
+// launchGuard starts the second stage. It inherits the ignored signals, but Go's runtime takes some of them back for a moment: only when it says that it is ready
+// is there nothing left that would end it by a polite signal.
 func launchGuard(nonce string) int {
 	if _, err := startStage(stageWatch, nonce, []*os.File{os.Stdin, os.Stdout, os.Stderr, os.NewFile(ledgerFD, "ledger")}); err != nil {
 		_, _ = fmt.Fprint(os.Stdin, err) // the socket: the only way to our parent
@@ -68,6 +70,9 @@ const (
 	wordHold = "hold" // keep the file that comes with this open, under a number
 	wordDrop = "drop" // close the one of that number
 )
+
+// wordReady is all that a guard says.
+const wordReady = "ready"
 
 // handMessage says that a group has so much time left. The file that holds its output comes with it.
 func handMessage(id int, owed time.Duration) string {

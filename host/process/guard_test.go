@@ -206,18 +206,22 @@ func TestHandedSurvivesItsGrace(t *testing.T) {
 // guardPID finds the guard of a process by its command line.
 func guardPID(t *testing.T, of int) int {
 	t.Helper()
+	found := guards(of)
+	if len(found) != 1 {
+		t.Fatalf("guards %v", found)
+	}
+	return found[0]
+}
+
+func guards(of int) (found []int) {
 	want := fmt.Sprintf("%s\x00%s\x00%d-", guardName, stageWatch, of)
-	var found []int
 	new(scanner).each(func(pid, _ int) {
 		buf := make([]byte, 4096)
 		if bytes.HasPrefix(buf[:readProc(pid, "cmdline", buf)], []byte(want)) {
 			found = append(found, pid)
 		}
 	})
-	if len(found) != 1 {
-		t.Fatalf("guards %v", found)
-	}
-	return found[0]
+	return found
 }
 
 // awaitGuard waits until the guard has read a message, which it does only when it is all set up.
@@ -281,6 +285,47 @@ func TestGuardIsDetached(t *testing.T) {
 	q.Wait()
 	if now := guardPID(t, os.Getpid()); now != pid {
 		t.Errorf("a polite signal ended the guard")
+	}
+}
+
+// What is left when the guard and then the agent are killed, with no program started in between: a guard that dies is replaced at once.
+func TestGuardIsReplacedWhileIdle(t *testing.T) {
+	mark := tree(t)
+	a := startAgent(t, mark, "echo $$ up; exec env -i sleep 999", 1)
+	m := holdNamed(t, a.out.String())
+	for range 3 {
+		old := guardPID(t, a.cmd.Process.Pid)
+		killGuard(t, old)
+		awaitNewGuard(t, a.cmd.Process.Pid, old)
+	}
+	a.end(killOne)
+	awaitEndOf(t, m)
+	awaitNone(t, mark)
+}
+
+// awaitNewGuard looks until a process has a guard other than the old one.
+func awaitNewGuard(t *testing.T, of, old int) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < 20*time.Second; runtime.Gosched() {
+		if found := guards(of); len(found) == 1 && found[0] != old {
+			return
+		}
+	}
+	t.Fatalf("the guard %d was not replaced: %v", old, guards(of))
+}
+
+// A guard that exists is proof against polite signals from the moment at which the first program starts.
+func TestGuardIsReadyBeforeTheFirstProgram(t *testing.T) {
+	for range 10 {
+		mark := tree(t)
+		a := startAgent(t, mark, "pkill -TERM -f '^"+guardName+" "+stageWatch+" '$PPID- ; echo $$ up; exec env -i sleep 999", 1)
+		m := holdNamed(t, a.out.String())
+		if found := guards(a.cmd.Process.Pid); len(found) != 1 {
+			t.Errorf("guards %v", found)
+		}
+		a.end(killOne)
+		awaitEndOf(t, m)
+		awaitNone(t, mark)
 	}
 }
 

@@ -15,6 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// startAgain is how often a guard that somebody ended before it was ready is started once more.
+const startAgain = 3
+
+// errNotReady: a stage of the guard ended, or was ended, before the guard was ready.
+var errNotReady = errors.New("the guard ended before it was ready")
+
 // tellWait bounds one message to the guard. A guard that takes none for so long has been stopped.
 const tellWait = time.Second
 
@@ -27,6 +33,7 @@ type keeper struct {
 	ledger ledger
 	held   map[uint64]*os.File // by their numbers; a new guard gets them all
 	number uint64              // of the last of them
+	watch  *watch              // while programs run under the guard
 }
 
 var keep keeper
@@ -62,11 +69,42 @@ func (k *keeper) open() error {
 	return nil
 }
 
-// tell makes a group known to the guard.
+// tell makes a group known to the guard, and has the guard watched until done is called for it.
 func (k *keeper) tell(id int, serial, start uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.ledger.enter(id, serial, start)
+	if err := k.ledger.enter(id, serial, start); err != nil {
+		return err
+	}
+	for k.watch != nil && k.watch.programs == 0 { // it is about to end
+		k.leave(k.watch)
+	}
+	if k.watch == nil {
+		k.watch = startWatch(k)
+	}
+	k.watch.programs++
+	return nil
+}
+
+// done says that a program that was told of is supervised no more. With the last one the watch ends.
+func (k *keeper) done() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.watch.programs--
+	if k.watch.programs == 0 {
+		k.watch.stop(k.conn)
+		k.leave(k.watch)
+	}
+}
+
+// leave waits for the end of a watch that was stopped. It gives up the lock meanwhile, which the watch may want.
+func (k *keeper) leave(w *watch) {
+	k.mu.Unlock()
+	<-w.ended
+	k.mu.Lock()
+	if k.watch == w {
+		k.watch = nil
+	}
 }
 
 // forget tells that nothing of the group is left.
@@ -107,6 +145,12 @@ func (k *keeper) ensure(ctx context.Context) error {
 		k.conn = nil
 	}
 	conn, err := startGuard(ctx, k.ledger.file)
+	for range startAgain {
+		if !errors.Is(err, errNotReady) {
+			break
+		}
+		conn, err = startGuard(ctx, k.ledger.file)
+	}
 	if err != nil {
 		return fmt.Errorf("the guard, which ends programs when this process dies, can't be started; is /proc mounted? %w", err)
 	}
@@ -212,17 +256,17 @@ func startGuard(ctx context.Context, ledger *os.File) (*os.File, error) {
 	}
 	_ = unix.SetNonblock(ends[0], true)
 	ours, theirs := os.NewFile(uintptr(ends[0]), "guard"), os.NewFile(uintptr(ends[1]), "guard")
-	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		ours.Close()
+		theirs.Close()
 		return nil, err
 	}
-	defer null.Close()
 	var random [16]byte
 	_, _ = rand.Read(random[:])
 	nonce := strconv.Itoa(os.Getpid()) + "-" + hex.EncodeToString(random[:]) // shows in ps whose guard it is
 	first, err := startStage(stageLaunch, nonce, []*os.File{theirs, null, null, ledger})
+	closeAll([]*os.File{theirs, null}) // so that the end of the guard is the end of the socket
 	if err == nil {
 		err = awaitStage(ctx, first, ours)
 	}
@@ -233,9 +277,13 @@ func startGuard(ctx context.Context, ledger *os.File) (*os.File, error) {
 	return ours, nil
 }
 
-// awaitStage waits until the first stage has started the second. What went wrong in it comes over the socket.
+// awaitStage waits until the first stage has started the second, and the second says that it is ready: no signal but SIGKILL ends it from then on. What went
+// wrong comes over the socket instead.
 func awaitStage(ctx context.Context, first *os.Process, conn *os.File) error {
-	unhook := context.AfterFunc(ctx, func() { _ = first.Kill() })
+	unhook := context.AfterFunc(ctx, func() {
+		_ = first.Kill()
+		_ = conn.SetReadDeadline(time.Now())
+	})
 	defer unhook()
 	state, err := first.Wait()
 	switch {
@@ -243,24 +291,18 @@ func awaitStage(ctx context.Context, first *os.Process, conn *os.File) error {
 		return ctx.Err()
 	case err != nil:
 		return err
-	case state.Success():
+	}
+	said := make([]byte, 512)
+	n, err := conn.Read(said)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case string(said[:n]) == wordReady:
 		return nil
+	case n > 0:
+		return fmt.Errorf("its first stage ended with %s: %s", state, said[:n])
 	}
-	_ = conn.SetReadDeadline(time.Now())
-	reason := make([]byte, 512)
-	n, _ := readAvailable(conn, reason)
-	return fmt.Errorf("its first stage ended with %s: %s", state, reason[:n])
-}
-
-func readAvailable(conn *os.File, buf []byte) (n int, err error) {
-	rc, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	closed := rc.Control(func(fd uintptr) {
-		n, err = retry(func() (int, error) { return unix.Read(int(fd), buf) })
-	})
-	return max(n, 0), errors.Join(closed, err)
+	return fmt.Errorf("%w; its first stage ended with %s: %w", errNotReady, state, err)
 }
 
 // startStage runs the executable of this process again as a stage of the guard. GORACE keeps one that is built with the race

@@ -59,6 +59,7 @@ func (p *Process) supervise(start uint64, ended <-chan struct{}) {
 	if !s.lost {
 		keep.forget(p.PID())
 	}
+	keep.done()
 	if p.in != nil && !p.in.tty {
 		_ = p.in.Close() // somebody may wait in a Write, and read on only after it; again, where that was done
 	}

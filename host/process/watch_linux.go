@@ -1,0 +1,73 @@
+package process
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// watchPause is how long a guard that can't be replaced is waited with.
+const watchPause = time.Second
+
+// watch replaces a guard that dies while programs run: until then nothing would end them if this process died, too.
+type watch struct {
+	programs int // supervised now; of the keeper's lock
+	quit     chan struct{}
+	ended    chan struct{}
+}
+
+// startWatch is called with the keeper's lock held, and a guard.
+func startWatch(k *keeper) *watch {
+	w := &watch{quit: make(chan struct{}), ended: make(chan struct{})}
+	go w.run(k, k.conn)
+	return w
+}
+
+// stop ends the watch over conn, which may be nil. It is called with the keeper's lock held, and does not wait for the end.
+func (w *watch) stop(conn *os.File) {
+	close(w.quit)
+	if conn != nil {
+		_ = conn.SetReadDeadline(time.Now())
+	}
+}
+
+// run waits for the end of a guard, and starts the next.
+func (w *watch) run(k *keeper, conn *os.File) {
+	defer close(w.ended)
+	for {
+		if conn != nil {
+			// A guard that is ready says nothing: Read returns when it is gone, when ensure has replaced it, or by stop.
+			_, _ = conn.Read(make([]byte, 1))
+			_ = conn.SetReadDeadline(time.Time{})
+		}
+		var err error
+		if conn, err = w.replace(k); err == nil {
+			continue
+		}
+		select { // the next Start says what is wrong
+		case <-w.quit:
+			return
+		case <-time.After(watchPause):
+		}
+	}
+}
+
+func (w *watch) stopped() bool {
+	select {
+	case <-w.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// replace returns the socket of a guard that lives.
+func (w *watch) replace(k *keeper) (*os.File, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w.stopped() {
+		return nil, context.Canceled
+	}
+	err := k.ensure(context.Background())
+	return k.conn, err
+}
