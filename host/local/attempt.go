@@ -156,7 +156,9 @@ func (l *leg) halt(s *step, r *host.StepResult) verdict {
 	r.State = host.StepInterrupted
 	if l.stopped() == host.StopCancelled {
 		r.State = host.StepCancelled
-		_ = l.append(entry{Kind: entryEnd, Step: s.key, State: string(host.StepCancelled), Attempt: r.Attempts}) // conclude tells of an error
+		if l.hasBegun(s.key) {
+			_ = l.append(entry{Kind: entryEnd, Step: s.key, State: string(host.StepCancelled), Attempt: r.Attempts}) // conclude tells of an error
+		}
 	}
 	l.setState(s, r.State)
 	l.over(s, r)

@@ -25,7 +25,7 @@ func firstLeg(r record, p plan, by host.Actor) entry {
 
 // create makes the folder of a run, with the beginning of its journal: beside its
 // place first, so that a run that is seen is whole.
-func (rt *Runtime) create(r *record, identity string, begun entry) (folder, error) {
+func (rt *Runtime) create(r *record, identity string, begun entry, p plan) (folder, error) {
 	for {
 		r.ID = newID()
 		if _, err := os.Lstat(rt.folder(r.ID).dir); errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +38,7 @@ func (rt *Runtime) create(r *record, identity string, begun entry) (folder, erro
 		return folder{}, fmt.Errorf("writing down a run: %w", err)
 	}
 	begun.Time = r.Created
-	line, err := json.Marshal(begun)
+	lines, err := journalFormat.Begin(journalHeader{Run: r.ID, Record: sumOf(text), Phases: shapes(p.phases), Undo: shapes(p.undo)}, begun)
 	if err != nil {
 		return folder{}, fmt.Errorf("writing down a run: %w", err)
 	}
@@ -46,7 +46,7 @@ func (rt *Runtime) create(r *record, identity string, begun entry) (folder, erro
 	err = os.Mkdir(made.dir, 0o700)
 	for _, write := range []func() error{
 		func() error { return durable.Write(made.record(), text) },
-		func() error { return durable.Write(made.journal(), append(line, '\n')) },
+		func() error { return durable.Write(made.journal(), lines) },
 		func() error { return durable.Write(filepath.Join(rt.dir, ".open", identity), []byte(r.ID+"\n")) },
 		func() error { return os.Rename(made.dir, rt.folder(r.ID).dir) },
 		func() error { return durable.SyncDir(rt.dir) },

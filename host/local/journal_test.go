@@ -1,57 +1,125 @@
 package local
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
 )
 
-func TestParseJournal(t *testing.T) {
-	const leg = `{"time":"2026-01-01T00:00:00Z","kind":"leg","leg":1}` + "\n"
-	start := `{"kind":"start","step":"p1s1","title":"t","attempt":1}` + "\n"
-	for _, c := range []struct{ name, text, problem string }{
-		{"begun", leg, ""},
-		{"what a crash cut", leg + `{"kind":"sta`, ""},
-		{"zeros that a power cut left", leg + "\x00\x00\x00", ""},
-		{"done", leg + start + `{"kind":"end","step":"p1s1","state":"completed"}` + "\n" + `{"kind":"status","state":"completed"}` + "\n", ""},
-		{"gone on with", leg + `{"kind":"status","state":"waiting"}` + "\n" + `{"kind":"leg","leg":2}` + "\n", ""},
-		{"killed and gone on with", leg + start + `{"kind":"leg","leg":2}` + "\n" + start, ""},
-		{"fields of a later version of the same format", leg + `{"kind":"start","step":"p1s1","more":{}}` + "\n", ""},
-		{"empty", "", "holds no beginning"},
-		{"no JSON", leg + "x\n", "line 2 is no entry"},
-		{"no entry", leg + `{"kind":"nope"}` + "\n", "line 2: there is no entry"},
-		{"no object", leg + "[]\n", "line 2 is no entry"},
-		{"no leg", start, "no process had taken the run up"},
-		{"a leg too many", leg + `{"kind":"leg","leg":3}` + "\n", "leg 3 after leg 1"},
-		{"a step that was over", leg + start + `{"kind":"end","step":"p1s1","state":"completed"}` + "\n" + start, "line 4: the step p1s1 was over"},
-		{"a run that was over", leg + `{"kind":"status","state":"failed"}` + "\n" + `{"kind":"leg","leg":2}` + "\n", "the run was over"},
-		{"a state that is none", leg + `{"kind":"status","state":"running"}` + "\n", "there is no state"},
-		{"an end that is none", leg + `{"kind":"end","step":"p1s1","state":"waiting"}` + "\n", "there is no end"},
-		{"no step", leg + `{"kind":"start"}` + "\n", "names no step"},
+// sealed is a journal of a run of two phases, p1 with two steps and p2 with a gate
+// and a step, and of an undo phase with one.
+func sealed(t testing.TB, entries ...string) []byte {
+	t.Helper()
+	header := journalHeader{Run: "r", Phases: []phaseShape{{Steps: 2}, {Steps: 2, Waits: map[int]op.Kind{1: op.Gate}}}, Undo: []phaseShape{{Steps: 1}}}
+	var objects []any
+	for _, e := range entries {
+		objects = append(objects, json.RawMessage(e))
+	}
+	text, err := journalFormat.Begin(header, objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func journalFile(t testing.TB, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestReadJournal(t *testing.T) {
+	const leg = `{"time":"2026-01-01T00:00:00Z","kind":"leg","leg":1}`
+	start := func(step string) string { return `{"kind":"start","step":"` + step + `","title":"t","attempt":1}` }
+	end := func(step, state string) string { return `{"kind":"end","step":"` + step + `","state":"` + state + `"}` }
+	status := func(state string) string { return `{"kind":"status","state":"` + state + `"}` }
+	const ask, failing = `{"kind":"ask","step":"p2s1","pause":"p2s1","request":"q"}`, `{"kind":"failing","title":"t"}`
+	const approved = `{"kind":"end","step":"p2s1","state":"completed","decision":{"optionId":"approve"}}`
+	const rejected = `{"kind":"end","step":"p2s1","state":"failed","decision":{"optionId":"reject"}}`
+	first := []string{leg, start("p1s1"), end("p1s1", "completed"), start("p1s2"), end("p1s2", "completed")}
+	and := func(more ...string) []string { return append(slices.Clone(first), more...) }
+	for _, c := range []struct {
+		name    string
+		entries []string
+		rest    string
+		problem string
+	}{
+		{"begun", []string{leg}, "", ""},
+		{"what a crash cut", []string{leg}, `{"kind":"sta`, ""},
+		{"zeros that a power cut left", []string{leg}, "\x00\x00\x00", ""},
+		{"done", and(ask, approved, start("p2s2"), end("p2s2", "completed"), status("completed")), "", ""},
+		{"gone on with", and(ask, status("waiting"), `{"kind":"leg","leg":2}`, approved), "", ""},
+		{"killed and gone on with", []string{leg, start("p1s1"), `{"kind":"leg","leg":2}`, start("p1s1")}, "", ""},
+		{"failed and undone", and(ask, rejected, failing, start("c1s1"), end("c1s1", "completed"), status("failed")), "", ""},
+		{"asked again", and(ask, approved, start("p2s2"), `{"kind":"void","step":"p2s1"}`, ask, approved, start("p2s2")), "", ""},
+		{"fields of a later version of the same format", []string{leg, `{"kind":"start","step":"p1s1","more":{}}`}, "", ""},
+		{"without entries", nil, "", "line 1 has no beginning behind it"},
+		{"no JSON", []string{leg}, "x\n", "line 3 is not what was written"},
+		{"no entry", []string{leg, `{"kind":"nope"}`}, "", `line 3 is no entry that can stand there: there is no entry "nope"`},
+		{"no leg", []string{start("p1s1")}, "", "no process had taken the run up"},
+		{"a leg too many", []string{leg, `{"kind":"leg","leg":3}`}, "", "leg 3 after leg 1"},
+		{"a step that was over", []string{leg, start("p1s1"), end("p1s1", "completed"), start("p1s1")}, "", "line 5 is no entry that can stand there: the step p1s1 was over"},
+		{"a run that was over", and(ask, rejected, failing, status("failed"), `{"kind":"leg","leg":2}`), "", "the run was over"},
+		{"a state that is none", []string{leg, status("running")}, "", "there is no state"},
+		{"an end that is none", []string{leg, start("p1s1"), end("p1s1", "waiting")}, "", "there is no end"},
+		{"no step", []string{leg, `{"kind":"start"}`}, "", "there is no step"},
+		{"a step that is not in the plan", []string{leg, start("p1s3")}, "", `there is no step "p1s3"`},
+		{"a phase that is not in the plan", []string{leg, start("p3s1")}, "", `there is no step "p3s1"`},
+		{"another spelling of a step", []string{leg, start("p01s1")}, "", `there is no step "p01s1"`},
+		{"an end without a start", []string{leg, end("p1s1", "completed")}, "", "the step p1s1 ends, and did not begin"},
+		{"a retry without a start", []string{leg, `{"kind":"retry","step":"p1s1"}`}, "", "the step p1s1 did not begin"},
+		{"a step before the one that lies before it", []string{leg, start("p1s2")}, "", "p1s2 comes before what lies before it is over"},
+		{"a gate before what lies before it", []string{leg, start("p1s1"), end("p1s1", "completed"), start("p1s2"), ask}, "", "p2s1 comes before what lies before it is over"},
+		{"a step behind a gate that waits", and(ask, start("p2s2")), "", "p2s2 comes before what lies before it is over"},
+		{"a step behind a gate that is asked again", and(ask, approved, `{"kind":"void","step":"p2s1"}`, ask, start("p2s2")), "", "p2s2 comes before what lies before it is over"},
+		{"a gate that nobody decided", and(ask, end("p2s1", "completed")), "", "the step p2s1 is passed, and nobody decided"},
+		{"a gate that was rejected and passed", and(ask, strings.Replace(rejected, "failed", "completed", 1)), "", "nobody decided"},
+		{"a gate that runs", and(start("p2s1")), "", "the step p2s1 runs nothing"},
+		{"a step that asks", []string{leg, `{"kind":"ask","step":"p1s1"}`}, "", "the step p1s1 has nothing to ask"},
+		{"a question asked twice", and(ask, ask), "", "the step p2s1 has nothing to ask"},
+		{"completed without its steps", and(status("completed")), "", "the run is completed, and not all of its steps are"},
+		{"failed without a failure", and(status("failed")), "", "none of its steps did"},
+		{"waiting for nothing", and(status("waiting")), "", "none of its steps does"},
+		{"a failure without a failed step", and(failing), "", "no step failed"},
+		{"undone without a failure", and(start("c1s1")), "", "no step failed"},
+		{"a step after the failure", and(ask, rejected, failing, start("p2s2")), "", "p2s2 comes after the run failed"},
 	} {
-		_, err := parseJournal("path", []byte(c.text))
+		_, err := readJournal(journalFile(t, append(sealed(t, c.entries...), c.rest...)))
 		var damage *damageError
 		switch {
 		case c.problem == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
-		case c.problem != "" && (!errors.As(err, &damage) || !strings.Contains(err.Error(), c.problem) || !strings.Contains(err.Error(), "path")):
+		case c.problem != "" && (!errors.As(err, &damage) || !strings.Contains(err.Error(), c.problem) || !strings.Contains(err.Error(), "journal.jsonl")):
 			t.Errorf("%s: got %v, want %q", c.name, err, c.problem)
 		}
 	}
 }
 
 // What can be read can be gone on with: more entries make it no worse.
-func FuzzParseJournal(f *testing.F) {
-	f.Add([]byte(`{"kind":"leg","leg":1}` + "\n" + `{"kind":"start","step":"p1s1"}` + "\n"))
-	f.Add([]byte(`{"kind":"leg","leg":1}` + "\n" + `{"kind":"status","state":"waiting"}` + "\n" + `{"kind":"le`))
-	f.Add([]byte("\n\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		h, err := parseJournal("path", text)
+func FuzzReadJournal(f *testing.F) {
+	f.Add(`{"kind":"leg","leg":1}` + "\n" + `{"kind":"start","step":"p1s1"}`)
+	f.Add(`{"kind":"leg","leg":1}` + "\n" + `{"kind":"status","state":"interrupted"}`)
+	f.Add(`{}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var entries []string
+		for line := range strings.SplitSeq(text, "\n") {
+			if !json.Valid([]byte(line)) || !strings.HasPrefix(line, "{") || len(line) < 4 || len(line) > 1000 {
+				return
+			}
+			entries = append(entries, line)
+		}
+		h, err := readJournal(journalFile(t, sealed(t, entries...)))
 		if err != nil {
 			return
 		}
@@ -69,10 +137,7 @@ func FuzzParseJournal(f *testing.F) {
 }
 
 func TestTheJournalIsCutAndGoneOnWith(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	if err := os.WriteFile(path, []byte(`{"kind":"leg","leg":1}`+"\n"+`{"kind":"sta`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := journalFile(t, append(sealed(t, `{"kind":"leg","leg":1}`), `{"kind":"sta`...))
 	j, err := openJournal(path, time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +160,7 @@ func TestDamageIsKeptAsideAndTold(t *testing.T) {
 		{"a journal", "journal.jsonl", "{\"kind\":\"leg\",\"leg\":1}\nnonsense\n"},
 		{"an empty journal", "journal.jsonl", ""},
 		{"a record", "run.json", "{"},
-		{"another's record", "run.json", `{"format":"chant-acp run","version":1,"id":"zzzzzz"}`},
+		{"another's record", "run.json", `{"format":"chant-acp run","version":2,"id":"zzzzzz"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, gated)
@@ -141,12 +206,12 @@ func TestANewerFormatIsRefusedAndLeftAlone(t *testing.T) {
 	r := newRig(t, gated)
 	res := r.waiting("deploy")
 	path := filepath.Join(r.rt.folder(res.Run.ID).dir, "run.json")
-	const newer = `{"format":"chant-acp run","version":2,"id":{"anything":1}}`
+	const newer = `{"format":"chant-acp run","version":3,"id":{"anything":1}}`
 	if err := os.WriteFile(path, []byte(newer), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	i, err := r.rt.RunInfo(t.Context(), host.RunRef{ID: res.Run.ID})
-	if err != nil || i.State != host.RunUnreadable || !strings.Contains(i.Problem, "newer") {
+	if err != nil || i.State != host.RunUnreadable || !strings.Contains(i.Problem, "update chant-acp") {
 		t.Errorf("%+v, %v", i, err)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != newer {

@@ -36,7 +36,7 @@ type leg struct {
 	req      host.OpRequest
 	lock     *flock.Lock
 	unguard  func() // takes the guard's hold of the lock away
-	journal  *journal
+	journal  *openEntries
 	log      *caplog.Log
 	ctx      context.Context // ends when the leg is stopped
 	cancel   context.CancelFunc
@@ -130,6 +130,14 @@ func (l *leg) ended(key string) host.StepState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.history.ended(key)
+}
+
+// hasBegun says whether the journal holds a beginning of a step that is not over.
+func (l *leg) hasBegun(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.history.steps[key]
+	return s != nil && s.begun && s.end == nil
 }
 
 // Stop implements host.OpRun.

@@ -59,7 +59,7 @@ func (p plan) count() (n int) {
 func (rt *Runtime) plan(c *op.Config) (plan, error) {
 	var p plan
 	for i := range c.Phases {
-		ph, err := rt.planPhase(c, &c.Phases[i], fmt.Sprintf("p%d", i+1), false)
+		ph, err := rt.planPhase(c, &c.Phases[i], i+1, false)
 		if err != nil {
 			return plan{}, err
 		}
@@ -67,7 +67,7 @@ func (rt *Runtime) plan(c *op.Config) (plan, error) {
 	}
 	for i := range c.OnFailure {
 		last := &c.OnFailure[len(c.OnFailure)-1-i]
-		ph, err := rt.planPhase(c, last, fmt.Sprintf("c%d", i+1), true)
+		ph, err := rt.planPhase(c, last, i+1, true)
 		if err != nil {
 			return plan{}, err
 		}
@@ -77,10 +77,10 @@ func (rt *Runtime) plan(c *op.Config) (plan, error) {
 	return p, nil
 }
 
-func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, key string, undo bool) (*phase, error) {
+func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, number int, undo bool) (*phase, error) {
 	ph := &phase{name: from.Name, parallel: from.Parallel, undo: undo}
 	for i := range from.Steps {
-		s := &step{Step: &from.Steps[i], phase: ph, key: fmt.Sprintf("%ss%d", key, i+1), profile: c.Profile(&from.Steps[i])}
+		s := &step{Step: &from.Steps[i], phase: ph, key: stepKey(undo, number, i+1), profile: c.Profile(&from.Steps[i])}
 		if err := rt.planStep(s); err != nil {
 			return nil, fmt.Errorf("the Op %s can't be run: step %d of the phase %q, %s: %w", c.Name, i+1, from.Name, s.title, err)
 		}
@@ -207,6 +207,31 @@ func durationText(s *op.Step) string {
 		return ""
 	}
 	return s.Timeout.String()
+}
+
+// stepKey is the key of a step, by the numbers of its phase and of its own from 1.
+func stepKey(undo bool, phase, step int) string {
+	if undo {
+		return fmt.Sprintf("c%ds%d", phase, step)
+	}
+	return fmt.Sprintf("p%ds%d", phase, step)
+}
+
+// shapes are phases as the journal knows them.
+func shapes(phases []*phase) []phaseShape {
+	all := make([]phaseShape, len(phases))
+	for i, ph := range phases {
+		all[i] = phaseShape{Steps: len(ph.steps), Parallel: ph.parallel}
+		for n, s := range ph.steps {
+			if s.act == nil {
+				if all[i].Waits == nil {
+					all[i].Waits = make(map[int]op.Kind)
+				}
+				all[i].Waits[n+1] = s.Kind
+			}
+		}
+	}
+	return all
 }
 
 // compareKeys orders the keys of steps as they run.

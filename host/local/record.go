@@ -1,6 +1,8 @@
 package local
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,15 +13,17 @@ import (
 
 	"github.com/chant-acp/chant-acp/host/pause"
 	"github.com/chant-acp/chant-acp/internal/durable"
+	"github.com/chant-acp/chant-acp/internal/journal"
 )
 
 const (
 	format     = "chant-acp run"
-	version    = 1
+	version    = 2        // of the record and the journal; 1 had no checksums
 	maxRecord  = 4 << 20  // of run.json
 	maxJournal = 64 << 20 // of the journal
 	maxEntry   = 1 << 20  // of one line of it
 	maxText    = 16 << 10 // of one text in it
+	maxSteps   = 1 << 20  // of one phase
 )
 
 // record is what was asked: run.json.
@@ -43,6 +47,8 @@ type record struct {
 	User     string         `json:"user"`
 	Client   string         `json:"client,omitempty"`
 	Context  *contextRecord `json:"context,omitempty"`
+
+	sum string // of the file, as the journal has it
 }
 
 // contextRecord lets a context be read back.
@@ -74,7 +80,7 @@ func (f folder) pauses() *pause.Store { return pause.New(filepath.Join(f.dir, "s
 // A damageError says that what is kept of a run can't be understood.
 type damageError struct {
 	path, problem string
-	newer         bool // than this program; then it is no damage
+	intact        bool // what another version wrote: it is left alone
 }
 
 func (e *damageError) Error() string { return e.path + " " + e.problem }
@@ -92,8 +98,8 @@ func (f folder) readRecord() (record, error) {
 	if err := json.Unmarshal(text, &head); err != nil || head.Format != format || head.Version < 1 {
 		return record{}, &damageError{path: f.record(), problem: "is not the record of a run"}
 	}
-	if head.Version > version {
-		return record{}, &damageError{f.record(), fmt.Sprintf("was written by a newer chant-acp (version %d, this one knows %d); use that one", head.Version, version), true}
+	if head.Version != version {
+		return record{}, damageOf(f.record(), &journal.VersionError{Version: head.Version, Known: version})
 	}
 	var r record
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -102,7 +108,14 @@ func (f folder) readRecord() (record, error) {
 	if r.ID != f.id() {
 		return record{}, &damageError{path: f.record(), problem: fmt.Sprintf("is that of the run %q", r.ID)}
 	}
+	r.sum = sumOf(text)
 	return r, nil
+}
+
+// sumOf is the SHA-256 of a file, in hexadecimal.
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // osUser is who runs this process, as the system has it.

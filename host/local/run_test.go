@@ -397,7 +397,7 @@ func TestTimeLimit(t *testing.T) {
 	if rec.Context, _, err = r.rt.context(nil); err != nil {
 		t.Fatal(err)
 	}
-	f, err := r.rt.create(&rec, id, firstLeg(record{}, steps, host.Actor{}))
+	f, err := r.rt.create(&rec, id, firstLeg(record{}, steps, host.Actor{}), steps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,6 +129,12 @@ func (k *kept) read(live bool) {
 	k.record = r
 	lost := k.lost(k.folder.record(), err)
 	k.history, err = readJournal(k.journal())
+	if err == nil && k.history.header.Run != k.id() {
+		err = &damageError{path: k.journal(), problem: fmt.Sprintf("is that of the run %q", k.history.header.Run)}
+	}
+	if lost == "" && err == nil && k.history.header.Record != r.sum {
+		lost = k.lost(k.folder.record(), &damageError{path: k.folder.record(), problem: "is damaged: it is not what the run began with"})
+	}
 	k.problem = strings.Join(slices.DeleteFunc([]string{lost, k.lost(k.journal(), err)}, func(s string) bool { return s == "" }), "; ")
 	if err != nil {
 		k.history = k.before(k.history)
@@ -153,7 +159,7 @@ func (k *kept) lost(path string, err error) string {
 		}
 		return path + " is gone" + asidesOf(path)
 	case errors.As(err, &damage):
-		if damage.newer || k.live {
+		if damage.intact || k.live {
 			return damage.Error()
 		}
 		return damage.Error() + asideOf(damage.path)
@@ -166,8 +172,7 @@ func (k *kept) lost(path string, err error) string {
 func (k *kept) before(read *history) *history {
 	for _, path := range asides(k.journal()) {
 		if read == nil || read.legs == 0 {
-			text, _ := durable.Read(path, maxJournal) // what can't be read says nothing
-			read, _ = parseJournal(path, text)
+			read, _ = readJournal(path) // what can't be read says nothing
 		}
 	}
 	if read == nil || read.legs == 0 {

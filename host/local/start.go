@@ -196,7 +196,7 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	if r.Context, notice, err = rt.context(req.Context); err != nil {
 		return nil, err
 	}
-	f, err := rt.create(&r, id, firstLeg(r, steps, req.Actor))
+	f, err := rt.create(&r, id, firstLeg(r, steps, req.Actor), steps)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,7 @@ var imports = map[string][]string{
 	"internal/flock":        {},
 	"internal/gitignore":    {},
 	"internal/house":        {},
+	"internal/journal":      {},
 	"internal/near":         {},
 	"internal/origin":       {},
 	"internal/stateroot":    {},

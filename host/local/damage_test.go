@@ -1,0 +1,167 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chant-acp/chant-acp/host"
+)
+
+// sampled is how far a walk steps: every point where CHANT_ACP_TEST_LONG is set.
+func sampled(step int) int {
+	if os.Getenv("CHANT_ACP_TEST_LONG") != "" {
+		return 1
+	}
+	return step
+}
+
+// waitingJournal is a run that waits at its gate, with its journal and the files
+// that were beside it.
+type waitingJournal struct {
+	*rig
+	res    host.OpResult
+	path   string
+	whole  []byte
+	before string // what its steps did
+}
+
+func newWaitingJournal(t *testing.T) *waitingJournal {
+	w := &waitingJournal{rig: newRig(t, gated)}
+	w.res = w.waiting("deploy")
+	w.path = w.rt.folder(w.res.Run.ID).journal()
+	w.before = w.read("log")
+	var err error
+	if w.whole, err = os.ReadFile(w.path); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// put puts another journal in the place, and removes what was set aside.
+func (w *waitingJournal) put(text []byte) {
+	w.t.Helper()
+	for _, path := range asides(w.path) {
+		if err := os.Remove(path); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(w.path, text, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// No bit of a journal can be another without its run being unreadable: nothing of
+// it goes on, is decided or begun anew, and what was there is kept.
+func TestEveryBitOfAJournal(t *testing.T) {
+	w := newWaitingJournal(t)
+	step := sampled(89)
+	for i := 0; i < len(w.whole)*8; i += step {
+		text := slices.Clone(w.whole)
+		text[i/8] ^= 1 << (i % 8)
+		w.put(text)
+		at := fmt.Sprintf("bit %d of byte %d", i%8, i/8)
+		info, err := w.rt.RunInfo(t.Context(), host.RunRef{ID: w.res.Run.ID})
+		if err != nil || info.State != host.RunUnreadable || info.Op != "deploy" || !strings.Contains(info.Problem, "line ") && !strings.Contains(info.Problem, "format") {
+			t.Fatalf("%s: %+v, %v", at, info, err)
+		}
+		for _, req := range []host.OpRequest{named("deploy"), on(w.res)} {
+			if _, _, err := w.start(req); !isRefusal(err, "may not be over, and can't go on") {
+				t.Fatalf("%s: it went on: %v", at, err)
+			}
+		}
+		if _, err := w.rt.Decide(t.Context(), approve(w.res.Run.ID, "go")); err == nil {
+			t.Fatalf("%s: its gate is passed", at)
+		}
+		kept := append(asides(w.path), w.path) // what another version wrote stays where it is
+		if got, err := os.ReadFile(kept[0]); err != nil || !slices.Equal(got, text) {
+			t.Fatalf("%s: it is not kept: %v", at, err)
+		}
+	}
+	if w.read("log") != w.before {
+		t.Errorf("a step ran: %q", w.read("log"))
+	}
+	w.put(w.whole)
+	if s := w.stateOf(w.res.Run.ID); s != host.RunWaiting {
+		t.Errorf("mended, it is %s", s)
+	}
+}
+
+// A journal that was cut anywhere is read as far as it goes: no step runs again
+// without a word, and no gate is passed.
+func TestEveryPrefixOfAJournal(t *testing.T) {
+	w := newWaitingJournal(t)
+	var ends []int // of its lines
+	for i, c := range w.whole {
+		if c == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	begun := ends[1] // the header and the first leg, which are written in one step
+	state := filepath.Join(w.rt.folder(w.res.Run.ID).dir, "state")
+	asked, err := os.ReadFile(filepath.Join(state, "pauses", "p2s1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := sampled(37)
+	for cut := 0; cut < len(w.whole); cut++ {
+		if cut%step != 0 && !slices.Contains(ends, cut) {
+			continue
+		}
+		w.put(w.whole[:cut])
+		info, err := w.rt.RunInfo(t.Context(), host.RunRef{ID: w.res.Run.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unreadable := info.State == host.RunUnreadable; unreadable != (cut < begun) {
+			t.Fatalf("cut at %d of %d: %+v", cut, len(w.whole), info)
+		}
+		if _, _, err := w.start(on(w.res)); err == nil || !isRefusal(err, "--resume") && !isRefusal(err, "can't go on") {
+			t.Fatalf("cut at %d: it went on without a word: %v", cut, err)
+		}
+		if info.State.Open() && len(info.Waits) == 0 {
+			if _, err := w.rt.Decide(t.Context(), approve(w.res.Run.ID, "go")); err == nil {
+				t.Fatalf("cut at %d: a gate that was not asked is passed", cut)
+			}
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(state, "pauses", "p2s1.json")); err != nil || !slices.Equal(got, asked) {
+		t.Errorf("the question is another: %v", err)
+	}
+	if w.read("log") != w.before {
+		t.Errorf("a step ran: %q", w.read("log"))
+	}
+}
+
+// What a run was begun with is bound to its journal.
+func TestEveryBitOfARecord(t *testing.T) {
+	w := newWaitingJournal(t)
+	path := w.rt.folder(w.res.Run.ID).record()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := sampled(89)
+	for i := 0; i < len(whole)*8; i += step {
+		text := slices.Clone(whole)
+		text[i/8] ^= 1 << (i % 8)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		info, err := w.rt.RunInfo(t.Context(), host.RunRef{ID: w.res.Run.ID})
+		if err != nil || info.State != host.RunUnreadable || !strings.Contains(info.Problem, path) {
+			t.Fatalf("bit %d of byte %d: %+v, %v", i%8, i/8, info, err)
+		}
+		for _, aside := range asides(path) {
+			if err := os.Remove(aside); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if w.read("log") != w.before {
+		t.Errorf("a step ran: %q", w.read("log"))
+	}
+}

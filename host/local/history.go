@@ -1,0 +1,321 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
+)
+
+// history is what a journal says.
+type history struct {
+	legs    int
+	leg     entry // the last one
+	began   time.Time
+	last    time.Time
+	steps   map[string]*stepHistory
+	current string // the key of the step that began last and is not over
+	failed  bool   // a step of the phases did
+	failing *entry
+	status  *entry // of the last leg; nil while it goes on, or where it was killed
+	set     map[string]string
+	lacks   string // why the log is not whole; "" where it is
+
+	header journalHeader
+	phases []*phaseHistory
+	undo   []*phaseHistory
+	first  int // the first phase that is not over; len(phases) where all are
+}
+
+// stepHistory is what is known of one step.
+type stepHistory struct {
+	title string
+	begun bool   // in some leg
+	pause string // the id of what it waits for
+	asked string // the id of the question in its record
+	// digest is that of what was asked about, "" of all but gates; askedAt is when.
+	digest  string
+	askedAt time.Time
+	end     *entry // nil while it is not over
+
+	phase  *phaseHistory
+	number int     // in the phase, from 0
+	waits  op.Kind // "" of a step that runs something
+	passed bool    // it completed, and was not asked again since
+}
+
+// phaseHistory is what is known of one phase.
+type phaseHistory struct {
+	shape   phaseShape
+	undo    bool
+	index   int            // among those of its kind, from 0
+	steps   []*stepHistory // nil for those of which nothing is known
+	first   int            // the first step that is not passed
+	left    int            // steps that are not passed
+	running int            // of these, those that do not wait
+}
+
+// takeHeader takes in the first line.
+func (h *history) takeHeader(line []byte) error {
+	if err := json.Unmarshal(line, &h.header); err != nil {
+		return fmt.Errorf("is no beginning of a journal: %w", err)
+	}
+	phasesOf := func(shapes []phaseShape, undo bool) (phases []*phaseHistory, err error) {
+		for i, shape := range shapes {
+			if shape.Steps < 1 || shape.Steps > maxSteps {
+				return nil, fmt.Errorf("has a phase of %d steps", shape.Steps)
+			}
+			phases = append(phases, &phaseHistory{
+				shape: shape, undo: undo, index: i, left: shape.Steps, running: shape.Steps - len(shape.Waits), steps: make([]*stepHistory, shape.Steps),
+			})
+		}
+		return phases, nil
+	}
+	var err error
+	if h.phases, err = phasesOf(h.header.Phases, false); err == nil {
+		h.undo, err = phasesOf(h.header.Undo, true)
+	}
+	return err
+}
+
+// step is the step of a key, which must be in the plan.
+func (h *history) step(key string) (*stepHistory, error) {
+	if s := h.steps[key]; s != nil {
+		return s, nil
+	}
+	numbers := keyNumbers(key)
+	phases := h.phases
+	if undoes(key) {
+		phases = h.undo
+	}
+	if len(numbers) != 2 || numbers[0] < 1 || numbers[0] > len(phases) {
+		return nil, fmt.Errorf("there is no step %.20q", key)
+	}
+	ph := phases[numbers[0]-1]
+	if numbers[1] < 1 || numbers[1] > len(ph.steps) || key != stepKey(ph.undo, numbers[0], numbers[1]) {
+		return nil, fmt.Errorf("there is no step %.20q", key)
+	}
+	s := &stepHistory{phase: ph, number: numbers[1] - 1, waits: ph.shape.Waits[numbers[1]]}
+	ph.steps[s.number], h.steps[key] = s, s
+	return s, nil
+}
+
+// pass notes that a step completed.
+func (h *history) pass(s *stepHistory) {
+	ph := s.phase
+	s.passed = true
+	ph.left--
+	if s.waits == "" {
+		ph.running--
+	}
+	for ph.first < len(ph.steps) && ph.steps[ph.first] != nil && ph.steps[ph.first].passed {
+		ph.first++
+	}
+	for !ph.undo && h.first < len(h.phases) && h.phases[h.first].left == 0 {
+		h.first++
+	}
+}
+
+// reopen notes that a step that was passed is asked again.
+func (h *history) reopen(s *stepHistory) {
+	if !s.passed {
+		return
+	}
+	ph := s.phase
+	s.passed = false
+	ph.left++
+	ph.first, h.first = min(ph.first, s.number), min(h.first, ph.index)
+}
+
+func newHistory() *history {
+	return &history{steps: make(map[string]*stepHistory), set: make(map[string]string)}
+}
+
+// take takes in the next entry. What can't follow what came before is an error.
+func (h *history) take(e entry) error {
+	if h.over() {
+		return errors.New("the run was over")
+	}
+	if e.Kind != entryLeg && (h.legs == 0 || h.status != nil) {
+		return fmt.Errorf("no process had taken the run up before the entry %q", e.Kind)
+	}
+	h.last = e.Time
+	if e.LogLacks != "" {
+		h.lacks = e.LogLacks
+	}
+	switch e.Kind {
+	case entryLeg:
+		return h.takeLeg(e)
+	case entryStatus:
+		return h.takeStatus(e)
+	case entryFailing:
+		return h.takeFailing(e)
+	case entryRetry, entryStart, entryAsk, entryVoid, entryEnd:
+		return h.takeStep(e)
+	}
+	return fmt.Errorf("there is no entry %q", e.Kind)
+}
+
+func (h *history) takeLeg(e entry) error {
+	if e.Leg != h.legs+1 {
+		return fmt.Errorf("it is leg %d after leg %d", e.Leg, h.legs)
+	}
+	if h.legs == 0 {
+		h.began = e.Time
+	}
+	h.legs, h.leg, h.status = e.Leg, e, nil
+	return nil
+}
+
+func (h *history) takeStatus(e entry) error {
+	switch host.RunState(e.State) {
+	case host.RunCancelled, host.RunInterrupted:
+	case host.RunCompleted:
+		if h.failing != nil || h.first < len(h.phases) {
+			return errors.New("the run is completed, and not all of its steps are")
+		}
+	case host.RunFailed:
+		if h.failing == nil {
+			return errors.New("the run failed, and none of its steps did")
+		}
+	case host.RunWaiting:
+		if !h.waiting() {
+			return errors.New("the run waits, and none of its steps does")
+		}
+	default:
+		return fmt.Errorf("there is no state %q", e.State)
+	}
+	h.status = &e
+	return nil
+}
+
+// waiting says whether a step waits.
+func (h *history) waiting() bool {
+	for _, s := range h.steps {
+		if s.pause != "" && s.end == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *history) takeFailing(e entry) error {
+	if !h.failed {
+		return errors.New("the compensation begins, and no step failed")
+	}
+	h.failing = &e
+	return nil
+}
+
+func (h *history) takeStep(e entry) error {
+	s, err := h.step(e.Step)
+	if err != nil {
+		return fmt.Errorf("the entry %q: %w", e.Kind, err)
+	}
+	if e.Kind == entryVoid {
+		if s.waits != op.Gate || s.pause == "" {
+			return fmt.Errorf("the step %s asked nothing", e.Step)
+		}
+		// It counts as passed until it is asked again: what runs beside it began before.
+		*s = stepHistory{title: s.title, phase: s.phase, number: s.number, waits: s.waits, passed: s.passed}
+		return nil
+	}
+	if s.end != nil {
+		return fmt.Errorf("the step %s was over", e.Step)
+	}
+	if e.Title != "" {
+		s.title = e.Title
+	}
+	switch e.Kind {
+	case entryStart:
+		if s.waits != "" {
+			return fmt.Errorf("the step %s runs nothing", e.Step)
+		}
+		s.begun, h.current = true, e.Step
+		return h.mayBegin(s, e.Step)
+	case entryAsk:
+		if s.waits == "" || s.pause != "" {
+			return fmt.Errorf("the step %s has nothing to ask", e.Step)
+		}
+		s.begun, s.pause, s.asked, s.digest, s.askedAt = true, e.Pause, e.Request, e.Digest, e.Time
+		h.reopen(s)
+		return h.mayBegin(s, e.Step)
+	case entryEnd:
+		return h.takeEnd(s, e)
+	}
+	if !s.begun {
+		return fmt.Errorf("the step %s did not begin", e.Step)
+	}
+	return nil
+}
+
+// mayBegin refuses a step before those that come first.
+func (h *history) mayBegin(s *stepHistory, key string) error {
+	ph := s.phase
+	switch {
+	case ph.undo && h.failing == nil:
+		return fmt.Errorf("the step %s undoes something, and no step failed", key)
+	case !ph.undo && h.failing != nil:
+		return fmt.Errorf("the step %s comes after the run failed", key)
+	case !ph.undo && ph.index > h.first,
+		!ph.shape.Parallel && s.number > ph.first,
+		ph.shape.Parallel && s.waits != "" && ph.running > 0:
+		return fmt.Errorf("the step %s comes before what lies before it is over", key)
+	}
+	return nil
+}
+
+func (h *history) takeEnd(s *stepHistory, e entry) error {
+	if !s.begun {
+		return fmt.Errorf("the step %s ends, and did not begin", e.Step)
+	}
+	switch host.StepState(e.State) {
+	case host.StepFailed:
+		h.failed = h.failed || !s.phase.undo
+	case host.StepCancelled:
+	case host.StepCompleted:
+		option := map[op.Kind]string{op.Gate: optionApprove, op.WaitForEvent: optionSignal}[s.waits]
+		if option != "" && (e.Decision == nil || e.Decision.Option != option) {
+			return fmt.Errorf("the step %s is passed, and nobody decided", e.Step)
+		}
+		h.pass(s)
+	default:
+		return fmt.Errorf("there is no end %q of a step", e.State)
+	}
+	s.end = &e
+	for name, value := range e.Set {
+		h.set[name] = value
+	}
+	if h.current == e.Step {
+		h.current = ""
+	}
+	return nil
+}
+
+// over says whether the journal holds the end of the run.
+func (h *history) over() bool {
+	return h.status != nil && !host.RunState(h.status.State).Open()
+}
+
+// ended says how a step ended; "" for one that did not.
+func (h *history) ended(key string) host.StepState {
+	if s := h.steps[key]; s != nil && s.end != nil {
+		return host.StepState(s.end.State)
+	}
+	return ""
+}
+
+// interrupted are the titles of the steps that began and are not over, without
+// those that only wait.
+func (h *history) interrupted() []string {
+	var titles []string
+	for key, s := range h.steps {
+		if s.begun && s.end == nil && s.pause == "" {
+			titles = append(titles, s.title+"\x00"+key)
+		}
+	}
+	return sortTitles(titles)
+}
