@@ -62,9 +62,16 @@ func (a asked) holds(t *turn, inv *command.Invocation) error {
 	return nil
 }
 
+// stoppedJustNow says whether the same line was cancelled right before: there are
+// clients that send a line once more by themselves where the answer to it was cut
+// short. So what changes something is not taken to be meant.
+func (t *turn) stoppedJustNow(inv *command.Invocation) bool {
+	return t.repeats != "" && t.repeats == inv.Line && inv.Effect != command.Read
+}
+
 // confirmation decides how this turn's command is confirmed.
 func (t *turn) confirmation(inv *command.Invocation) command.Confirm {
-	if inv.Confirm != command.ConfirmAsk {
+	if inv.Confirm != command.ConfirmAsk && (inv.Confirm == command.ConfirmRetype || !t.stoppedJustNow(inv)) {
 		return inv.Confirm
 	}
 	switch t.conn.agent.o.Confirm {
@@ -105,8 +112,12 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 	t.Add(Event{Kind: EventCode, Code: &CodeEvent{
 		Code: key, Words: p.words, Environment: p.env, Digest: q.subject.Digest(), Until: p.until.UTC(), Subject: &q.subject,
 	}})
-	t.recorder.say(fmt.Sprintf("%s%s has to be confirmed. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
-		view.ProtectedMark(inv), view.Code(view.Cut(inv.Line, view.FieldBytes)), describe(inv, q), brief.Duration(confirmFor), view.Fenced("confirm "+key)))
+	why := "has to be confirmed"
+	if t.stoppedJustNow(inv) {
+		why = "was stopped just now and came again, so it has to be confirmed"
+	}
+	t.recorder.say(fmt.Sprintf("%s%s %s. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
+		view.ProtectedMark(inv), view.Code(view.Cut(inv.Line, view.FieldBytes)), why, describe(inv, q), brief.Duration(confirmFor), view.Fenced("confirm "+key)))
 	return end{
 		reason: acp.StopEndTurn, state: view.StateWaiting, line: inv.Line, title: view.Title(inv),
 		meta: chantMeta{Confirm: key, Digest: q.short()},

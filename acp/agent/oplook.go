@@ -38,6 +38,9 @@ func (t *turn) runSteps(inv *command.Invocation) end {
 	if inv.Name == "reject" {
 		return t.rejectGate(inv)
 	}
+	if t.repeats == inv.Line {
+		return t.refuse(fmt.Errorf("%s was stopped just now, and came again: nothing was run, because some clients send a stopped line once more by themselves. Type it once more to run it", view.Code(inv.Line)))
+	}
 	return t.runOp(inv)
 }
 

@@ -249,6 +249,9 @@ func TestStoppedRuns(t *testing.T) {
 				if o := w.ended(id); o.String() != "cancelled/cancelled" || o.Meta.Chant.RunID != "r_"+op {
 					t.Errorf("after a cancel: %v", o)
 				}
+				if o, _ := w.prompt(s, "run "+op); o.Meta.Chant.Outcome != "refused" {
+					t.Errorf("the same line right after it: %v", o)
+				}
 				id = w.begin(s, "run "+op)
 				w.await("output", func(m message) bool { return strings.Contains(m.raw, "begun") })
 				if err := w.hangUp(); err != nil {

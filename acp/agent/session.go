@@ -63,6 +63,9 @@ type session struct {
 	position int64 // how far what other processes did is known
 	keeping  keeping
 	guesses  int // wrong codes since the last one given out
+	// cancelled is the command line of the last turn, where that was cancelled and
+	// nothing was asked since.
+	cancelled string
 }
 
 func newSession(c *conn, id, dir string) *session {

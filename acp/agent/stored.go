@@ -159,6 +159,7 @@ func (c *conn) load(s *session, r *acp.Request, client view.Client) {
 		return
 	}
 	s.bar(&s.keeping.unread, nil)
+	s.noteCancelled(p.Events)
 	b := c.Batch()
 	view.Replay(client, p, s.running(), func(u acp.SessionUpdate) { s.notify(b, u) })
 	s.opened(b, r)

@@ -27,6 +27,7 @@ func (s *session) closeLast() {
 	if err == nil {
 		err = s.closeTorn(ctx, &p, next)
 	}
+	s.noteCancelled(p.Events)
 	if err != nil { // who reads all of it says so
 		s.conn.agent.o.Log.Warn().Err(err).Str("session", s.id).Msg("the end of a thread was not looked at")
 	}
@@ -93,4 +94,18 @@ func (s *session) torn(p *view.Past) []Event {
 		}
 	}
 	return ends
+}
+
+// noteCancelled takes note of the line that was cancelled last, with nothing asked
+// since; events are the end of the thread.
+func (s *session) noteCancelled(events []Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		return
+	}
+	s.cancelled = ""
+	if n := len(events); n > 0 && events[n-1].Kind == EventEnd && events[n-1].End != nil && events[n-1].End.State == view.StateCancelled {
+		s.cancelled = events[n-1].End.Line
+	}
 }

@@ -41,6 +41,9 @@ type turn struct {
 	stopper               // what ends it
 	stage     *view.Stage // its tool calls
 
+	// repeats is the command line that was cancelled right before this prompt.
+	repeats string
+
 	looked bool       // the allow-list was looked at just now
 	next   func() end // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
@@ -146,6 +149,9 @@ func (t *turn) guarded(do func() end) (e end) {
 // is to do. It does not wait for anything.
 func (t *turn) prepare() end {
 	t.Add(t.promptEvent())
+	t.session.mu.Lock()
+	t.repeats, t.session.cancelled = t.session.cancelled, ""
+	t.session.mu.Unlock()
 	if t.stopped() {
 		return t.stoppedBeforeStart("")
 	}
@@ -309,6 +315,9 @@ func (t *turn) answer(e end) (after []func()) {
 	}
 	if text := s.lossText(); text != "" {
 		t.Show(acp.AgentMessageChunk{Content: acp.Text(text)})
+	}
+	if e.state == view.StateCancelled {
+		s.cancelled = e.line
 	}
 	e.meta.Outcome = e.state
 	t.batch.Reply(t.req, response{e.reason, e.meta})

@@ -60,7 +60,8 @@ func codecompanionSnippet(o Options) string {
               return true
             end,
             form_messages = function(self, messages, capabilities)
-              return helpers.form_messages(self, messages, capabilities)
+              -- the last one only: a message that was stopped counts as unsent
+              return helpers.form_messages(self, { messages[#messages] }, capabilities)
             end,
           },
         })
