@@ -77,7 +77,7 @@ var imports = map[string][]string{
 		"cmd/chant-acp/internal/agentcmd", "cmd/chant-acp/internal/configcmd", "cmd/chant-acp/internal/projectcmd", "cmd/chant-acp/internal/sessionscmd",
 		"cmd/internal/cli", "cmd/internal/console",
 	},
-	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "host/project", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
 	"cmd/chant-acp/internal/printer":     {"acp"},
 	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},

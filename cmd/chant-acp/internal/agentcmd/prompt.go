@@ -19,6 +19,7 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
@@ -27,6 +28,7 @@ type promptFlags struct {
 	serve.Flags
 	cwd       string
 	yes, json bool
+	exitCode  bool
 }
 
 // NewPrompt is the command prompt.
@@ -41,7 +43,9 @@ run. Several arguments are one command line: each is one word of it. Flags of
 chant-acp go before the line. The thread is not kept; the log of the command is.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 4 waits for a
-confirmation, or for a gate of an Op, 130 cancelled (Ctrl-C; twice: at once).`,
+confirmation, or for a gate of an Op, 130 cancelled (Ctrl-C; twice: at once).
+With --exit-code, a program that ran to its end gives its own code instead of 0
+and 1: 128+N where signal N ended it.`,
 		Example: `  chant-acp prompt help
   chant-acp prompt --cwd ~/shop plan staging
   chant-acp prompt --yes "restart dev web"`,
@@ -52,10 +56,14 @@ confirmation, or for a gate of an Op, 130 cancelled (Ctrl-C; twice: at once).`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return prompt(std, &f, args) },
+		ValidArgsFunction: func(_ *cobra.Command, args []string, partial string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return complete(f.cwd, args, partial)
+		},
 	}
 	f.Register(c.Flags())
 	c.Flags().StringVar(&f.cwd, "cwd", ".", "the directory of the session")
 	c.Flags().BoolVar(&f.yes, "yes", false, "run what has to be confirmed without asking")
+	c.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with the program's own code where one ran")
 	c.Flags().BoolVar(&f.json, "json", false, "print the updates and the result as JSON, one object a line")
 	c.Flags().SetInterspersed(false) // the rest is the prompt's own
 	for _, name := range []string{"exit-idle", "refusal"} {
@@ -161,7 +169,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 
 	outcome, err := p.turn(ctx, line)
 	if err != nil || outcome.Outcome != "waiting" || outcome.Confirm == "" {
-		return exitCode(outcome), err
+		return p.exitCode(outcome), err
 	}
 	confirmed, answered := p.confirms(outcome.Confirm)
 	if !answered {
@@ -170,7 +178,7 @@ func (p *promptClient) run(ctx context.Context, cwd, line string) (int, error) {
 	if confirmed {
 		outcome, err = p.turn(ctx, "confirm "+outcome.Confirm)
 	}
-	return exitCode(outcome), err
+	return p.exitCode(outcome), err
 }
 
 // watch turns signals into cancels: the second one does not wait. A question
@@ -188,7 +196,10 @@ func (p *promptClient) watch(ctx context.Context, signals <-chan os.Signal, stop
 }
 
 // exitCode is the one that stands for how a turn ended.
-func exitCode(o serve.Outcome) int {
+func (p *promptClient) exitCode(o serve.Outcome) int {
+	if p.f.exitCode && o.ExitCode != nil && (o.Outcome == "completed" || o.Outcome == "failed") && *o.ExitCode >= 0 {
+		return *o.ExitCode
+	}
 	switch o.Outcome {
 	case "completed":
 		return console.OK
@@ -293,4 +304,22 @@ func permissionText(r acp.RequestPermissionRequest) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// complete offers what the allow-list of a folder takes next.
+func complete(cwd string, words []string, partial string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	dir, err := filepath.Abs(cwd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	allow := project.New(dir, project.Options{Env: os.Environ()}).AllowList()
+	list, files := allow.Registry.Complete(words, partial)
+	var completions []cobra.Completion
+	for _, c := range list {
+		completions = append(completions, cobra.CompletionWithDesc(c.Word, c.Description))
+	}
+	if files {
+		return completions, cobra.ShellCompDirectiveDefault
+	}
+	return completions, cobra.ShellCompDirectiveNoFileComp
 }

@@ -26,6 +26,7 @@ func TestPrompt(t *testing.T) {
 commands:
   hello: {summary: Say hello, exec: [echo, hello], effect: read}
   fail: {summary: Fail, exec: [sh, -c, exit 3]}
+  killed: {summary: Kill itself, exec: [sh, -c, kill -9 $$]}
   ask: {summary: Ask first, exec: [echo, allowed], confirm: ask}
 `
 	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(manifest), 0o600); err != nil {
@@ -39,6 +40,10 @@ commands:
 		{[]string{"hello"}, console.OK, "> hello\nhello\n", ""},
 		{[]string{"--json", "hello"}, console.OK, `"stopReason":"end_turn"`, ""},
 		{[]string{"fail"}, console.Failed, "exit code 3", ""},
+		{[]string{"--exit-code", "fail"}, 3, "exit code 3", ""},
+		{[]string{"--exit-code", "killed"}, 128 + 9, "SIGKILL", ""},
+		{[]string{"--exit-code", "hello"}, console.OK, "hello\n", ""},
+		{[]string{"--exit-code", "helo"}, console.Refused, "there is no command", ""},
 		{[]string{"helo"}, console.Refused, "there is no command", ""},
 		{[]string{"ask"}, console.Refused, "", "there is no terminal to ask on"},
 		{[]string{"--yes", "ask"}, console.OK, "allowed\n", ""},
