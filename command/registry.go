@@ -264,3 +264,23 @@ func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
 	inv.Line = Quote(inv.Words)
 	return inv, nil
 }
+
+// A Listed is a command of a manifest as programs read it.
+type Listed struct {
+	Name      string  `json:"name"`
+	Signature string  `json:"signature"`
+	Summary   string  `json:"summary"`
+	Effect    Effect  `json:"effect"`
+	Confirm   Confirm `json:"confirm"`
+}
+
+// List returns the commands of the manifest, in the order of the file.
+func (r *Registry) List() []Listed {
+	list := []Listed{}
+	for _, e := range r.ordered {
+		if e.kind == KindProject {
+			list = append(list, Listed{e.name, e.signature, e.summary, e.effect, e.spec.confirm})
+		}
+	}
+	return list
+}

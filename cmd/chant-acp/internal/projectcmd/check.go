@@ -2,8 +2,10 @@ package projectcmd
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +20,7 @@ import (
 
 // NewCheck is the command check.
 func NewCheck(std console.Streams) *cobra.Command {
-	var strict, verbose bool
+	var strict, verbose, asJSON bool
 	c := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Check a project's manifest and print its allow-list",
@@ -36,50 +38,98 @@ errors too with --strict.`,
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			if verbose {
+			if verbose && !asJSON {
 				fmt.Fprintf(std.Out, "*.op.ts are evaluated behind walls. %s\n\n", eval.Walls())
 			}
-			return check(std, dir, strict)
+			return check(std, dir, strict, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 when there are warnings, too")
+	c.Flags().BoolVar(&asJSON, "json", false, "print what was found, and the commands, as one JSON object")
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what of the kernel keeps the evaluator of *.op.ts to the project")
 	return c
 }
 
-func check(std console.Streams, dir string, strict bool) error {
+func check(std console.Streams, dir string, strict, asJSON bool) error {
 	path, root, err := findManifest(dir)
 	if err != nil {
 		return err
 	}
+	r := checked{File: path, Errors: []finding{}, Warnings: []finding{}, Commands: []command.Listed{}}
 	m, err := command.ReadManifest(path)
 	var bad *command.ManifestError
-	if errors.As(err, &bad) {
-		for _, d := range bad.Diagnostics {
-			fmt.Fprintln(std.Out, d)
-		}
-		return console.Exit(console.Failed, fmt.Errorf("%s: %s", path, console.Plural(len(bad.Diagnostics), "error")))
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &bad):
+		r.Errors = findings(bad.Diagnostics)
+	case err != nil:
 		return console.Exit(console.Failed, err)
+	default:
+		warnings := slices.Concat(m.Warnings(), project.Lacking(m, root, os.Environ()))
+		slices.SortStableFunc(warnings, func(a, b command.Diagnostic) int {
+			return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+		})
+		r.Warnings = findings(warnings)
+		r.registry = command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m})
+		r.Commands = r.registry.List()
 	}
-	warnings := slices.Concat(m.Warnings(), project.Lacking(m, root, os.Environ()))
-	slices.SortStableFunc(warnings, func(a, b command.Diagnostic) int {
-		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
-	})
-	for _, d := range warnings {
-		fmt.Fprintf(std.Out, "%s:%d:%d: warning: %s\n", d.File, d.Line, d.Column, d.Message)
+	if asJSON {
+		if err := json.NewEncoder(std.Out).Encode(r); err != nil {
+			return err
+		}
+	} else {
+		r.print(std.Out)
 	}
-	if len(warnings) > 0 {
-		fmt.Fprintln(std.Out)
-	}
-	fmt.Fprint(std.Out, command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m}).Help(nil))
-	sum := console.Plural(len(warnings), "warning")
-	fmt.Fprintf(std.Out, "\n%s: %s, %s\n", path, console.Plural(len(m.Commands()), "command"), sum)
-	if strict && len(warnings) > 0 {
+	switch sum := console.Plural(len(r.Warnings), "warning"); {
+	case len(r.Errors) > 0:
+		return console.Exit(console.Failed, fmt.Errorf("%s: %s", path, console.Plural(len(r.Errors), "error")))
+	case strict && len(r.Warnings) > 0:
 		return console.Exit(console.Failed, fmt.Errorf("%s: %s, and --strict takes none", path, sum))
 	}
 	return nil
+}
+
+// checked is what check found: the document that check --json prints.
+type checked struct {
+	File     string           `json:"file"`
+	Errors   []finding        `json:"errors"`
+	Warnings []finding        `json:"warnings"`
+	Commands []command.Listed `json:"commands"` // of the manifest; none where it has errors
+
+	registry *command.Registry
+}
+
+// A finding is an error or a warning. Lines and columns start at 1.
+type finding struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+}
+
+func findings(list []command.Diagnostic) []finding {
+	found := make([]finding, len(list))
+	for i, d := range list {
+		found[i] = finding(d)
+	}
+	return found
+}
+
+// print writes it for a person.
+func (r *checked) print(w io.Writer) {
+	for _, f := range r.Errors {
+		fmt.Fprintf(w, "%s:%d:%d: %s\n", f.File, f.Line, f.Column, f.Message)
+	}
+	if len(r.Errors) > 0 {
+		return
+	}
+	for _, f := range r.Warnings {
+		fmt.Fprintf(w, "%s:%d:%d: warning: %s\n", f.File, f.Line, f.Column, f.Message)
+	}
+	if len(r.Warnings) > 0 {
+		fmt.Fprintln(w)
+	}
+	fmt.Fprint(w, r.registry.Help(nil))
+	fmt.Fprintf(w, "\n%s: %s, %s\n", r.File, console.Plural(len(r.Commands), "command"), console.Plural(len(r.Warnings), "warning"))
 }
 
 // findManifest finds what a session in dir would use, or says why there is none.

@@ -34,6 +34,10 @@ func TestCheck(t *testing.T) {
 		{"version: 1\ncommands: {hello: {summary: Say hello, exec: [bash, -c, \"{x}\"], params: {x: {position: 1}}}}\n", nil, console.OK, "warning: ", ""},
 		{"version: 1\ncommands: {hello: {summary: Say hello, exec: [bash, -c, \"{x}\"], params: {x: {position: 1}}}}\n", []string{"--strict"}, console.Failed, "warning: ", "--strict takes none"},
 		{"version: 1\ncommands: {hello: {sumary: Say hello, exec: [echo]}}\n", nil, console.Failed, "chant-acp.yaml:2:", "error"},
+		{"version: 1\ncommands: {hello: {summary: Say hello, exec: [sh, -c, \"{x}\"], effect: destroy, params: {x: {position: 1}}}}\n", []string{"--json"}, console.OK,
+			`"commands":[{"name":"hello","signature":"hello [x]","summary":"Say hello","effect":"destroy","confirm":"retype"}]`, ""},
+		{"version: 1\ncommands: {hello: {summary: Say hello, exec: [sh, -c, \"{x}\"], params: {x: {position: 1}}}}\n", []string{"--json", "--strict"}, console.Failed, `"line":2,"column":`, "--strict takes none"},
+		{"version: 1\ncommands: {hello: {sumary: Say hello, exec: [echo]}}\n", []string{"--json"}, console.Failed, `"warnings":[],"commands":[]}`, "errors"},
 	} {
 		dir := folder(t, map[string]string{"chant-acp.yaml": c.manifest})
 		r := consoletest.Run(t, NewCheck, append(c.args, dir)...)
