@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
 )
 
 const (
@@ -16,25 +17,35 @@ const (
 // A chain is the sum of the last line; empty before the first one.
 type chain []byte
 
-// sumOf is the sum of a line that follows, given without its own sum: {"a":1
-func (c chain) sumOf(body []byte) (sum [sumLen]byte) {
-	h := sha256.New()
-	h.Write(c)
-	h.Write(body)
-	var all [sha256.Size]byte
-	hex.Encode(sum[:], h.Sum(all[:0])[:sumLen/2])
-	return sum
+// A summer makes sums, and no garbage.
+type summer struct {
+	h   hash.Hash
+	all [sha256.Size]byte
+	hex [sumLen]byte
+}
+
+func newSummer() *summer { return &summer{h: sha256.New()} }
+
+// sumOf is the sum of a line that follows, given without its own sum: {"a":1. It
+// is good until the next one is made.
+func (s *summer) sumOf(c chain, body []byte) []byte {
+	s.h.Reset()
+	s.h.Write(c)
+	s.h.Write(body)
+	hex.Encode(s.hex[:], s.h.Sum(s.all[:0])[:sumLen/2])
+	return s.hex[:]
 }
 
 // seal gives the object that b holds from start on its sum, and the line its end.
-// It returns the chain behind it.
-func (c chain) seal(b []byte, start int) ([]byte, chain) {
+// The chain becomes that behind it.
+func (s *summer) seal(c *chain, b []byte, start int) []byte {
 	b = b[:len(b)-1] // the closing brace
-	sum := c.sumOf(b[start:])
+	sum := s.sumOf(*c, b[start:])
+	*c = append((*c)[:0], sum...)
 	b = append(b, sumStart...)
-	b = append(b, sum[:]...)
+	b = append(b, sum...)
 	b = append(b, sumEnd...)
-	return append(b, '\n'), sum[:]
+	return append(b, '\n')
 }
 
 // body is a line, given without its newline, without its sum; ok says that it has
@@ -48,13 +59,9 @@ func body(line []byte) (b, sum []byte, ok bool) {
 }
 
 // follows says whether a line, without its newline, is the next one.
-func (c chain) follows(line []byte) bool {
+func (s *summer) follows(c chain, line []byte) bool {
 	b, sum, ok := body(line)
-	if !ok {
-		return false
-	}
-	want := c.sumOf(b)
-	return bytes.Equal(sum, want[:])
+	return ok && bytes.Equal(sum, s.sumOf(c, b))
 }
 
 // object turns a line with a sum into the object that was sealed, in its place.

@@ -31,8 +31,9 @@ type Format struct {
 	MaxSize int64  // bytes of a file
 }
 
-// Errors of Append. Nothing was written.
+// Errors of Settle and Append. Nothing was written.
 var (
+	ErrRemoved  = errors.New("the file was removed")
 	ErrFull     = errors.New("the file is full")
 	ErrTooLarge = errors.New("the line is too long to be kept")
 )

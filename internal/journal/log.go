@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,7 @@ import (
 func (f Format) Begin(header any, objects ...any) ([]byte, error) {
 	b := fmt.Appendf(nil, `{"format":%q,"version":%d,`, f.Name, f.Version)
 	var c chain
+	s := newSummer()
 	for i, v := range append([]any{header}, objects...) {
 		start := len(b)
 		text, err := json.Marshal(v)
@@ -28,7 +30,7 @@ func (f Format) Begin(header any, objects ...any) ([]byte, error) {
 		if i == 0 {
 			start, text = 0, text[1:]
 		}
-		b, c = c.seal(append(b, text...), start)
+		b = s.seal(&c, append(b, text...), start)
 		if len(b)-start > f.MaxLine {
 			return nil, fmt.Errorf("%w: it has %d bytes of at most %d", ErrTooLarge, len(b)-start, f.MaxLine)
 		}
@@ -44,13 +46,14 @@ type Log struct {
 	first  int64 // where the second line begins
 	end    int64 // of what this Log has written or looked at
 	chain  chain // at end
+	sums   *summer
 	buf    []byte
 }
 
 // Open reads the first line of a file, which it returns without its sum. Errors:
 // *Damage, *VersionError. The file stays the caller's.
 func Open(file *os.File, f Format) (*Log, []byte, error) {
-	l := &Log{f: file, format: f}
+	l := &Log{f: file, format: f, sums: newSummer()}
 	line, err := l.readFirst()
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +69,7 @@ func Open(file *os.File, f Format) (*Log, []byte, error) {
 	if h.Version != f.Version {
 		return nil, nil, &VersionError{h.Version, f.Version}
 	}
-	if !chain(nil).follows(line) {
+	if !l.sums.follows(nil, line) {
 		return nil, nil, &Damage{1, 0, changed}
 	}
 	l.first = int64(len(line)) + 1
@@ -99,12 +102,6 @@ func (l *Log) First() int64 { return l.first }
 
 // Settled is where this Log last saw the file end.
 func (l *Log) Settled() int64 { return l.end }
-
-// Removed says whether the file has no name any more.
-func (l *Log) Removed() (bool, error) {
-	_, links, err := l.stat()
-	return links == 0, err
-}
 
 // stat does not ask for the times: a kernel that was asked gives the next write
 // a time of its own, instead of that of the tick, and writes the inode for it.
@@ -146,7 +143,7 @@ func (l *Log) extent(size int64) (int64, error) {
 		if err != nil {
 			return l.end, err
 		}
-		if c.lostEnd(tail) {
+		if lostEnd(c, tail) {
 			return end, &Damage{0, end, "has lost its newline"}
 		}
 	}
@@ -154,15 +151,17 @@ func (l *Log) extent(size int64) (int64, error) {
 }
 
 // lostEnd says whether what lies behind the last newline holds a whole line and
-// more, which no crash leaves.
-func (c chain) lostEnd(tail []byte) bool {
+// more, which no crash leaves, but for zeros in the place of what was not written.
+func lostEnd(c chain, tail []byte) bool {
+	s := newSummer()
+	tail = bytes.TrimRight(tail, "\x00")
 	for from := 0; ; {
 		i := bytes.Index(tail[from:], []byte(sumStart))
 		if i < 0 {
 			return false
 		}
 		from += i + 1
-		if end := from - 1 + tailLen; end < len(tail) && c.follows(tail[:end]) {
+		if end := from - 1 + tailLen; end < len(tail) && s.follows(c, tail[:end]) {
 			return true
 		}
 	}
@@ -210,11 +209,16 @@ func (l *Log) wholeEnd(size int64) (int64, []byte, error) {
 
 // Settle looks at the lines that this Log has neither written nor looked at, and
 // cuts off what a crash left behind the last one. It comes before Append, under the
-// lock where several append. Errors: *Damage; then the file is as it was.
+// lock where several append. Errors: *Damage, ErrRemoved; then the file is as it was.
 func (l *Log) Settle() error {
-	size, _, err := l.stat()
-	if err != nil || size == l.end {
+	size, links, err := l.stat()
+	switch {
+	case err != nil:
 		return err
+	case links == 0:
+		return ErrRemoved
+	case size == l.end:
+		return nil
 	}
 	end, err := l.look(size)
 	if err == nil && end < size {
@@ -256,14 +260,14 @@ func (l *Log) Append(reserve int64, n int, object func(i int, b []byte) ([]byte,
 	if cap(l.buf) > 2*l.format.MaxLine {
 		l.buf = nil
 	}
-	b, c := l.buf[:0], l.chain
+	b, c := l.buf[:0], slices.Clone(l.chain)
 	for i := range n {
 		start := len(b)
 		var err error
 		if b, err = object(i, b); err != nil {
 			return err
 		}
-		b, c = c.seal(b, start)
+		b = l.sums.seal(&c, b, start)
 		if len(b)-start > l.format.MaxLine {
 			return fmt.Errorf("%w: it has %d bytes of at most %d", ErrTooLarge, len(b)-start, l.format.MaxLine)
 		}
@@ -313,6 +317,7 @@ func (l *Log) Lines(from, to int64, f func(at int64, object []byte) error) (int6
 	if err != nil {
 		return from, err
 	}
+	s := newSummer()
 	number := 0
 	if from == l.first {
 		number = 1
@@ -332,7 +337,7 @@ func (l *Log) Lines(from, to int64, f func(at int64, object []byte) error) (int6
 		}
 		next := from + int64(len(line))
 		line = line[:len(line)-1]
-		if !c.follows(line) {
+		if !s.follows(c, line) {
 			return from, &Damage{number, from, changed}
 		}
 		c = append(c[:0], line[len(line)-len(sumEnd)-sumLen:len(line)-len(sumEnd)]...)

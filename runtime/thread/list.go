@@ -39,7 +39,8 @@ func newestFirst(a, b place) int {
 
 // List implements agent.Store. A session that changes while somebody pages moves
 // to the front and so may be missing from later pages, but none comes twice.
-// Sessions that can't be read are left out.
+// A session whose record can't be read is listed as its thread has it; one whose
+// thread can't be read either is left out.
 func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string, error) {
 	after, err := parseCursor(cursor)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Store) recordsOf(ctx context.Context, places []place, cwd string) []Rec
 				if ctx.Err() != nil {
 					return
 				}
-				r, _, err := s.summary(p.id)
+				r, _, err := s.listed(p.id)
 				if err != nil || cwd != "" && !sameFolder(r.Cwd, cwd) {
 					continue
 				}

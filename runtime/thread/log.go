@@ -1,20 +1,20 @@
 package thread
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/internal/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,12 +27,10 @@ type logFile struct {
 	refs  int  // Store.mu
 	kept  bool // Store.mu: in Store.logs
 
-	made   Record // the session as it was made
-	events int64  // where the first event starts
+	made Record // the session as it was made
 
-	mu   sync.Mutex
-	size int64  // the end of the last whole line, when it was last looked for; all before was looked at
-	buf  []byte // whole lines on their way into the file
+	mu  sync.Mutex // for log, but for its Lines
+	log *journal.Log
 }
 
 // keptOpen bounds the threads that stay open in a process.
@@ -75,51 +73,48 @@ func (l *logFile) check() error {
 		return l.unreadable("is not a regular file")
 	case !ours(st):
 		return l.unreadable("belongs to another user")
-	case st.Size() > l.store.max+maxHeader+MaxEvent:
-		return l.unreadable("has %d bytes, more than a session may have", st.Size())
 	}
-	return l.readHeader(st.Size())
+	return l.readHeader()
 }
 
 // readHeader reads the first line. It was written whole before the thread had
 // its name, so one that is cut is damage, as much as a thread of no bytes.
-func (l *logFile) readHeader(size int64) error {
-	raw := make([]byte, min(size, 4<<10))
-	for {
-		n, err := l.f.ReadAt(raw, 0)
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("reading the session %s: %w", l.id, err)
-		}
-		if i := bytes.IndexByte(raw[:n], '\n'); i >= 0 {
-			return l.parseHeader(raw[:i])
-		}
-		if n < len(raw) || int64(n) == min(size, maxHeader) {
-			return l.unreadable("has no whole first line in its %d bytes", size)
-		}
-		raw = make([]byte, min(size, maxHeader))
+func (l *logFile) readHeader() error {
+	log, line, err := journal.Open(l.f, l.store.format())
+	if err != nil {
+		return l.fault("opening", err)
 	}
-}
-
-func (l *logFile) parseHeader(line []byte) error {
-	// The version first: what follows it may be anything in a newer one.
-	var h struct {
-		Format  string
-		Version int
-		Session json.RawMessage
-	}
-	if err := json.Unmarshal(line, &h); err != nil || h.Format != format || h.Version < 1 {
-		return l.unreadable("is not a thread")
-	}
-	if h.Version > version {
-		return newer(l.path, h.Version)
-	}
-	if err := json.Unmarshal(h.Session, &l.made); err != nil {
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
 		return l.unreadable("has a damaged first line")
 	}
+	l.log, l.made = log, h.Session
 	l.made.ID = l.id
-	l.events = int64(len(line)) + 1
-	l.size = l.events
 	return nil
+}
+
+// fault says what an error of the log means for the session. What is of no file is
+// passed on, with what was being done.
+func (l *logFile) fault(doing string, err error) error {
+	var damage *journal.Damage
+	var other *journal.VersionError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &damage):
+		return l.unreadable("is damaged: %v", damage)
+	case errors.As(err, &other) && other.Newer():
+		return fmt.Errorf("%w: %s %w", agent.ErrNewerSession, l.path, err)
+	case errors.As(err, &other):
+		return l.unreadable("%v", other)
+	case errors.Is(err, journal.ErrRemoved):
+		return fmt.Errorf("%w: %s was removed", agent.ErrUnknownSession, l.id)
+	case errors.Is(err, journal.ErrFull):
+		return fmt.Errorf("%w: %s has %d bytes; start a new session to go on with a kept one", ErrFull, l.path, l.log.Settled())
+	case errors.Is(err, journal.ErrTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	return fmt.Errorf("%s the session %s: %w", doing, l.id, err)
 }
 
 func (l *logFile) unreadable(what string, args ...any) error {
@@ -153,9 +148,9 @@ func (s *Store) Append(ctx context.Context, id string, durable bool, events ...E
 func (l *logFile) append(ctx context.Context, events []Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, onlyOutput, err := l.encode(events)
-	if err != nil {
-		return err
+	var reserve int64
+	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind != agent.EventOutput }) {
+		reserve = l.store.max / 16
 	}
 	// The lock is held for one write. It lets a writer tell the rest of a line that
 	// a crash left from a line that another process is writing.
@@ -166,139 +161,47 @@ func (l *logFile) append(ctx context.Context, events []Event) error {
 	if err := l.settle(); err != nil {
 		return err
 	}
-	room := l.store.max - l.size
-	if onlyOutput {
-		room -= l.store.max / 16
+	last := newest(events)
+	if time.Since(last).Abs() <= touchFrom { // the write sets the thread's time of change to now
+		return l.write(events, reserve)
 	}
-	if int64(len(l.buf)) > room {
-		return fmt.Errorf("%w: %s has %d bytes; start a new session to go on with a kept one", ErrFull, l.path, l.size)
-	}
-	if time.Since(last).Abs() <= touchFrom {
-		return l.write(l.buf) // which sets the thread's time of change to now
-	}
-	return l.writeAs(last)
-}
-
-// writeAs is write for events of another time than now: the thread's time of
-// change becomes theirs, unless it was later.
-func (l *logFile) writeAs(last time.Time) error {
+	// The thread's time of change becomes that of the events, unless it was later.
 	st, err := l.f.Stat()
 	if err != nil {
 		return fmt.Errorf("writing to the session %s: %w", l.id, err)
 	}
-	if err := l.write(l.buf); err != nil {
+	if err := l.write(events, reserve); err != nil {
 		return err
 	}
 	_ = touch(l.path, latest(st.ModTime(), last))
 	return nil
 }
 
+func (l *logFile) write(events []Event, reserve int64) error {
+	return l.fault("writing to", l.log.Append(reserve, len(events), func(i int, b []byte) ([]byte, error) { return events[i].AppendJSON(b) }))
+}
+
 // touchFrom is how far the time of the last event may be from that of its write
 // before the thread gets it as its time of change.
 const touchFrom = 50 * time.Millisecond
 
-// encode puts the events' lines into the buffer. Time is the last event's.
-func (l *logFile) encode(events []Event) (last time.Time, onlyOutput bool, err error) {
-	if cap(l.buf) > 2*MaxEvent {
-		l.buf = nil
-	}
-	l.buf = l.buf[:0]
-	onlyOutput = true
+// newest is the time of the last of the events, now where none has one.
+func newest(events []Event) (last time.Time) {
 	for i := range events {
-		start := len(l.buf)
-		line, err := events[i].AppendJSON(l.buf)
-		if err != nil {
-			return last, false, fmt.Errorf("writing to the session %s: %w", l.id, err)
-		}
-		l.buf = append(line, '\n')
-		if n := len(l.buf) - start; n > MaxEvent {
-			return last, false, fmt.Errorf("%w: its line has %d bytes of at most %d", ErrTooLarge, n, MaxEvent)
-		}
-		onlyOutput = onlyOutput && events[i].Kind == agent.EventOutput
 		if t := events[i].Time; t.After(last) {
 			last = t
 		}
 	}
 	if last.IsZero() {
-		last = time.Now()
+		return time.Now()
 	}
-	return last, onlyOutput, nil
+	return last
 }
 
-// settle finds the end of the last whole line and cuts off what a crash left
-// after it. The lock on the file is held.
+// settle cuts off what a crash left after the last whole line, and looks at what
+// others wrote: what is damaged is not gone on with. The lock on the file is held.
 func (l *logFile) settle() error {
-	size, links, err := l.stat()
-	switch {
-	case err != nil:
-		return fmt.Errorf("writing to the session %s: %w", l.id, err)
-	case links == 0:
-		return fmt.Errorf("%w: %s was removed", agent.ErrUnknownSession, l.id)
-	case size == l.size:
-		return nil
-	}
-	end, err := l.wholeEnd(size)
-	if err == nil {
-		err = l.skim(end)
-	}
-	if err != nil {
-		return err
-	}
-	if end < size {
-		if err := l.f.Truncate(end); err != nil {
-			return fmt.Errorf("cutting off what a crash left in %s: %w", l.path, err)
-		}
-	}
-	return nil
-}
-
-// stat does not ask for the times: a kernel that was asked gives the next write
-// a time of its own, instead of that of the tick, and writes the inode for it.
-func (l *logFile) stat() (size int64, links uint32, err error) {
-	fd := int(l.f.Fd())
-	var sx unix.Statx_t
-	const mask = unix.STATX_SIZE | unix.STATX_NLINK
-	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, &sx) == nil && sx.Mask&mask == mask {
-		return int64(sx.Size), sx.Nlink, nil
-	}
-	var st unix.Stat_t // an old kernel, or a sandbox that does not know the call
-	err = unix.Fstat(fd, &st)
-	return st.Size, uint32(st.Nlink), err
-}
-
-// write appends whole lines in one write. What a full disk cut is taken back.
-func (l *logFile) write(lines []byte) error {
-	if _, err := l.f.Write(lines); err != nil {
-		if terr := l.f.Truncate(l.size); terr != nil {
-			l.size = -1 // the next settle looks for the end again
-		}
-		return fmt.Errorf("writing to the session %s: %w", l.id, err)
-	}
-	l.size += int64(len(lines))
-	return nil
-}
-
-// wholeEnd is the end of the last whole line in the first size bytes.
-func (l *logFile) wholeEnd(size int64) (int64, error) {
-	var buf [4 << 10]byte
-	for end := size; end > 0; {
-		if size-end > MaxEvent {
-			return 0, l.unreadable("ends in a line of more than %d bytes", MaxEvent)
-		}
-		// Most often the last byte is the newline.
-		n := min(end, int64(len(buf)))
-		if end == size {
-			n = 1
-		}
-		if _, err := l.f.ReadAt(buf[:n], end-n); err != nil && err != io.EOF {
-			return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
-		}
-		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
-			return end - n + int64(i) + 1, nil
-		}
-		end -= n
-	}
-	return 0, nil
+	return l.fault("writing to", l.log.Settle())
 }
 
 // acquire returns a session's thread for writing and keeps it open.

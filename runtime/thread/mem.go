@@ -142,10 +142,21 @@ func lockError(id string, err error) error {
 
 // Append implements agent.Store.
 func (m *Memory) Append(_ context.Context, id string, _ bool, events ...Event) error {
-	l := &logFile{id: id}
-	last, onlyOutput, err := l.encode(events)
-	if err != nil {
-		return err
+	var lines [][]byte
+	size := int64(0)
+	reserve := m.max / 16
+	for i := range events {
+		line, err := events[i].AppendJSON(nil)
+		if err != nil {
+			return fmt.Errorf("writing to the session %s: %w", id, err)
+		}
+		if len(line) > MaxEvent-lineEnd {
+			return fmt.Errorf("%w: it has %d bytes of at most %d", ErrTooLarge, len(line), MaxEvent-lineEnd)
+		}
+		if events[i].Kind != agent.EventOutput {
+			reserve = 0
+		}
+		lines, size = append(lines, line), size+int64(len(line))+lineEnd
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,20 +164,16 @@ func (m *Memory) Append(_ context.Context, id string, _ bool, events ...Event) e
 	if err != nil {
 		return err
 	}
-	room := m.max - s.size
-	if onlyOutput {
-		room -= m.max / 16
-	}
-	if int64(len(l.buf)) > room {
+	if size > m.max-reserve-s.size {
 		return fmt.Errorf("%w: it has %d bytes; start a new session to go on with a kept one", ErrFull, s.size)
 	}
-	s.size += int64(len(l.buf))
-	for line := range bytes.Lines(l.buf) {
-		s.lines = append(s.lines, line)
-	}
-	s.record.Updated = latest(s.record.Updated, last).UTC()
+	s.lines, s.size = append(s.lines, lines...), s.size+size
+	s.record.Updated = latest(s.record.Updated, newest(events)).UTC()
 	return nil
 }
+
+// lineEnd is what a line of a thread has behind an event: see internal/journal.
+const lineEnd = 27
 
 // Read implements agent.Store. Positions count events.
 func (m *Memory) Read(ctx context.Context, id string, from int64, f func(Event) error) (int64, error) {

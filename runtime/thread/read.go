@@ -1,18 +1,17 @@
 package thread
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/internal/journal"
 )
 
 // Read implements agent.Store. Positions are offsets in the file. Memory stays
@@ -24,7 +23,7 @@ func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) e
 	}
 	defer s.release(l)
 	l.mu.Lock()
-	start := l.events
+	start := l.log.First()
 	end, err := l.extent(ctx)
 	l.mu.Unlock()
 	if err != nil {
@@ -89,68 +88,38 @@ func (l *logFile) extent(ctx context.Context) (end int64, err error) {
 		return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
 	}
 	defer flock.Unlock(l.f)
-	st, err := l.f.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
-	}
-	if st.Size() > l.store.max+maxHeader+MaxEvent {
-		return 0, l.unreadable("has %d bytes, more than a session may have", st.Size())
-	}
-	end, err = l.wholeEnd(st.Size())
-	if err == nil && end < l.events {
-		err = l.unreadable("was cut to %d bytes", end)
-	}
-	return end, err
+	end, err = l.log.Extent()
+	return end, l.fault("reading", err)
 }
 
 // verify is what Get needs to know of a thread: that it can be gone on with.
 func (l *logFile) verify(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	end, err := l.extent(ctx)
-	if err != nil {
-		return err
+	if err := flock.File(ctx, l.f, unix.LOCK_SH, l.store.lockWait); err != nil {
+		return fmt.Errorf("reading the session %s: %w", l.id, err)
 	}
-	return l.skim(end)
+	defer flock.Unlock(l.f)
+	return l.fault("reading", l.log.Verify())
 }
 
 func (l *logFile) read(ctx context.Context, from, end int64, f func(Event) error) (int64, error) {
-	return l.lines(from, end, func(at int64, line []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
+	var own error // of f or of the context: no fault of the file
+	at, err := l.log.Lines(from, end, func(at int64, line []byte) error {
+		if own = ctx.Err(); own != nil {
+			return own
 		}
 		var e Event
 		if err := decodeEvent(line, &e); err != nil {
-			return l.unreadable("has a line at byte %d that is no event (%v)", at, err)
+			return &journal.Damage{At: at, Problem: fmt.Sprintf("is no event (%v)", err)}
 		}
-		return f(e)
+		own = f(e)
+		return own
 	})
-}
-
-// lines calls f for each line between two positions where lines end, and returns
-// the position of the first line that f did not take.
-func (l *logFile) lines(from, end int64, f func(at int64, line []byte) error) (int64, error) {
-	// One byte more than a line may have, so that a longer one is seen. The byte
-	// before the first line tells whether it is the start of one.
-	at := from - 1
-	r := bufio.NewReaderSize(io.NewSectionReader(l.f, at, end-at), int(min(end-at, MaxEvent+1)))
-	if c, err := r.ReadByte(); err != nil || c != '\n' {
-		return from, l.unreadable("has no line that starts at byte %d", from)
+	if own != nil {
+		return at, own
 	}
-	for from < end {
-		line, err := r.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			return from, l.unreadable("has a line of more than %d bytes at byte %d", MaxEvent, from)
-		}
-		if err != nil {
-			return from, fmt.Errorf("reading the session %s: %w", l.id, err)
-		}
-		if err := f(from, line); err != nil {
-			return from, err
-		}
-		from += int64(len(line))
-	}
-	return from, nil
+	return at, l.fault("reading", err)
 }
 
 func decodeEvent(line []byte, e *Event) error {

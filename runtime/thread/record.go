@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/journal"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"golang.org/x/sys/unix"
 )
@@ -203,7 +204,7 @@ func (s *Store) index() error {
 		if !ok {
 			continue
 		}
-		r, key, err := s.summary(id)
+		r, key, err := s.listed(id)
 		if err != nil {
 			continue // Get says what is wrong with it
 		}
@@ -235,6 +236,21 @@ func (s *Store) summary(id string) (Record, string, error) {
 	if !errors.Is(err, errNoRecord) {
 		return r, key, err
 	}
+	return s.fromThread(id)
+}
+
+// listed is summary for those who only look: where the record can't be read, for
+// whatever reason, its thread says what the session is.
+func (s *Store) listed(id string) (Record, string, error) {
+	r, key, err := s.readRecord(id)
+	if err != nil {
+		return s.fromThread(id)
+	}
+	return r, key, nil
+}
+
+// fromThread is the record as the thread's header has it: as it was made.
+func (s *Store) fromThread(id string) (Record, string, error) {
 	l, err := openLog(s, id, os.O_RDONLY)
 	if err != nil {
 		return Record{}, "", err
@@ -268,31 +284,33 @@ func validKey(key string) bool {
 	return err == nil && len(key) == 16
 }
 
-// The header of a thread. Its first two members stay where they are in every
-// version, so that each knows a newer one.
+// The header of a thread.
 type header struct {
-	Format  string `json:"format"`
-	Version int    `json:"version"`
 	Session Record `json:"session"`
 }
 
-const (
-	format  = "chant-acp/thread"
-	version = 1
-	logExt  = ".jsonl"
-)
+const logExt = ".jsonl"
 
-func headerLine(r Record) ([]byte, error) {
+// version is that of threads and of records. Threads of version 1, which was never
+// released, had no checksums.
+const version = 2
+
+func (s *Store) format() journal.Format {
+	return journal.Format{Name: "chant-acp/thread", Version: version, MaxLine: MaxEvent, MaxSize: s.max}
+}
+
+// headerLine is the beginning of a thread.
+func (s *Store) headerLine(r Record) ([]byte, error) {
 	// The title and the options change; what they are is the record's matter.
 	r.Title, r.Options = "", nil
-	line, err := json.Marshal(header{format, version, r})
+	line, err := s.format().Begin(header{r})
 	if err != nil {
 		return nil, err
 	}
-	if len(line) >= maxHeader {
+	if len(line) > maxHeader {
 		return nil, fmt.Errorf("the folder's name has %d bytes", len(r.Cwd))
 	}
-	return append(line, '\n'), nil
+	return line, nil
 }
 
 // touch sets a thread's time of change, by which sessions are listed.

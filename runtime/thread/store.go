@@ -94,7 +94,7 @@ func (s *Store) Create(_ context.Context, r Record) error {
 // createLog makes a session's thread with its header. It appears whole: a link
 // to a finished file also fails when there is one of that name.
 func (s *Store) createLog(r Record) error {
-	line, err := headerLine(r)
+	line, err := s.headerLine(r)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -116,28 +117,45 @@ func TestTornRecord(t *testing.T) {
 	}
 }
 
+// sealed is a thread of a header and of events.
+func sealed(t testing.TB, header string, events ...string) string {
+	t.Helper()
+	var objects []any
+	for _, e := range events {
+		objects = append(objects, json.RawMessage(e))
+	}
+	text, err := New("/").format().Begin(json.RawMessage(header), objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // A file that is not a thread, or not one of ours, is named and left alone.
 func TestUnreadable(t *testing.T) {
-	good := `{"format":"chant-acp/thread","version":1,"session":{"id":"s1","cwd":"/w","created":"2026-11-01T12:00:00Z","updated":"2026-11-01T12:00:00Z"}}` + "\n"
-	event := `{"kind":"say","time":"2026-11-01T12:00:00Z","text":"x"}` + "\n"
-	newer := strings.Replace(good, `"version":1`, `"version":2`, 1)
+	const session = `{"session":{"id":"s1","cwd":"/w","created":"2026-11-01T12:00:00Z","updated":"2026-11-01T12:00:00Z"}}`
+	const event = `{"kind":"say","time":"2026-11-01T12:00:00Z","text":"x"}`
+	good := sealed(t, session)
 	for name, c := range map[string]struct {
 		text      string
 		get, read error
 	}{
-		"a thread":            {good + event, nil, nil},
-		"unknown fields":      {good + `{"kind":"say","time":"2026-11-01T12:00:00Z","novel":[1]}` + "\n", nil, nil},
-		"newer":               {newer + "anything", agent.ErrNewerSession, agent.ErrNewerSession},
+		"a thread":            {sealed(t, session, event), nil, nil},
+		"unknown fields":      {sealed(t, session, `{"kind":"say","time":"2026-11-01T12:00:00Z","novel":[1]}`), nil, nil},
+		"newer":               {strings.Replace(good, `"version":2`, `"version":3`, 1) + "anything", agent.ErrNewerSession, agent.ErrNewerSession},
 		"newer with another":  {`{"format":"chant-acp/thread","version":3,"session":[]}` + "\n", agent.ErrNewerSession, agent.ErrNewerSession},
+		"older":               {strings.Replace(good, `"version":2`, `"version":1`, 1), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
 		"garbage":             {"\x7fELF garbage", agent.ErrUnreadableSession, agent.ErrUnreadableSession},
 		"a line of garbage":   {"hello\n", agent.ErrUnreadableSession, agent.ErrUnreadableSession},
 		"another format":      {`{"format":"x","version":1}` + "\n", agent.ErrUnreadableSession, agent.ErrUnreadableSession},
-		"version 0":           {strings.Replace(good, `"version":1`, `"version":0`, 1), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
-		"a damaged record":    {strings.Replace(good, `"cwd":"/w"`, `"cwd":1`, 1), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
+		"version 0":           {strings.Replace(good, `"version":2`, `"version":0`, 1), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
+		"a damaged record":    {sealed(t, `{"session":1}`), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
 		"an endless header":   {`{"format":"chant-acp/thread","version":` + strings.Repeat("1", 2*maxHeader), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
-		"garbage inside":      {good + event + "x\n" + event, agent.ErrUnreadableSession, agent.ErrUnreadableSession},
-		"an empty line":       {good + "\n" + event, agent.ErrUnreadableSession, agent.ErrUnreadableSession},
-		"no kind":             {good + "{}\n", nil, agent.ErrUnreadableSession},
+		"garbage inside":      {sealed(t, session, event) + "x\n" + event + "\n", agent.ErrUnreadableSession, agent.ErrUnreadableSession},
+		"an empty line":       {good + "\n" + event + "\n", agent.ErrUnreadableSession, agent.ErrUnreadableSession},
+		"no kind":             {sealed(t, session, `{"a":1}`), nil, agent.ErrUnreadableSession},
+		"a letter in a text":  {strings.Replace(sealed(t, session, event), `"x"`, `"y"`, 1), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
+		"an event gone":       {sealed(t, session) + strings.SplitAfter(sealed(t, session, event, event), "\n")[2], agent.ErrUnreadableSession, agent.ErrUnreadableSession},
 		"an endless line":     {good + strings.Repeat("x", MaxEvent+2) + "\n", agent.ErrUnreadableSession, agent.ErrUnreadableSession},
 		"an endless last one": {good + strings.Repeat("x", 2*MaxEvent), agent.ErrUnreadableSession, agent.ErrUnreadableSession},
 	} {
@@ -181,13 +199,18 @@ func TestUnreadable(t *testing.T) {
 func TestNewerRecord(t *testing.T) {
 	s := newStore(t)
 	r := create(t, s, "s1")
-	raw := bytes.Replace(mustRead(t, s.recordPath("s1")), []byte(`"version":1`), []byte(`"version":2`), 1)
+	raw := bytes.Replace(mustRead(t, s.recordPath("s1")), []byte(`"version":2`), []byte(`"version":3`), 1)
 	mustWrite(t, s.recordPath("s1"), raw)
 	if _, err := s.Get(t.Context(), "s1"); !errors.Is(err, agent.ErrNewerSession) {
 		t.Error(err)
 	}
 	if err := s.Update(t.Context(), r); !errors.Is(err, agent.ErrNewerSession) {
 		t.Error(err)
+	}
+	for _, cwd := range []string{"", r.Cwd} {
+		if got, _, err := s.List(t.Context(), cwd, ""); err != nil || len(got) != 1 || got[0].Cwd != r.Cwd {
+			t.Errorf("it is not listed from its thread: %+v, %v", got, err)
+		}
 	}
 	if !bytes.Equal(mustRead(t, s.recordPath("s1")), raw) {
 		t.Error("the newer record was changed")
@@ -505,8 +528,7 @@ func TestClosed(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	r := record("s1")
-	head, err := headerLine(r)
+	head, err := New(f.TempDir()).headerLine(record("s1"))
 	if err != nil {
 		f.Fatal(err)
 	}
