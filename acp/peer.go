@@ -126,27 +126,56 @@ func (p *Peer) Close() error {
 // The other side is not told by $/cancel_request: strict clients complain of
 // it, and who ended the call knows. Not to be called from a Handler's methods.
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	raw, err := AppendValue(nil, params)
+	c, err := p.Send(ctx, method, params)
 	if err != nil {
 		return err
 	}
-	id := p.seq.Add(1) // from 1: 0 is "no id" to some
-	a := p.stream.expect(id)
-	call, err := p.conn.DispatchCall(ctx, method, json.RawMessage(raw), jsonrpc2.PickID(jsonrpc2.ID{Num: id}))
-	if err == nil {
-		err = call.Wait(ctx, nil)
+	return c.Wait(ctx, result)
+}
+
+// Sent is a request that was sent and waits for its answer.
+type Sent struct {
+	peer   *Peer
+	id     uint64
+	call   jsonrpc2.Waiter
+	answer *answer
+}
+
+// Send is the first half of Call: what is sent after it returns arrives behind the
+// request, such as a notification that cancels it. The caller has to Wait.
+func (p *Peer) Send(ctx context.Context, method string, params any) (*Sent, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
 	}
+	raw, err := AppendValue(nil, params)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sent{peer: p, id: p.seq.Add(1)} // from 1: 0 is "no id" to some
+	s.answer = p.stream.expect(s.id)
+	s.call, err = p.conn.DispatchCall(ctx, method, json.RawMessage(raw), jsonrpc2.PickID(jsonrpc2.ID{Num: s.id}))
+	if err != nil {
+		return nil, s.failed(ctx, err)
+	}
+	return s, nil
+}
+
+// Wait waits for the answer; see Call.
+func (s *Sent) Wait(ctx context.Context, result any) error {
+	if err := s.call.Wait(ctx, nil); err != nil {
+		return s.failed(ctx, err)
+	}
+	return s.answer.decode(result)
+}
+
+// failed gives the call up, and returns why.
+func (s *Sent) failed(ctx context.Context, err error) error {
 	switch {
-	case err == nil:
-		return a.decode(result)
 	case ctx.Err() != nil:
-		p.stream.retire(id)
+		s.peer.stream.retire(s.id)
 		return context.Cause(ctx)
 	case errors.Is(err, jsonrpc2.ErrClosed):
-		p.stream.retire(id)
+		s.peer.stream.retire(s.id)
 		return ErrClosed
 	}
 	return err

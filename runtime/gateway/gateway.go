@@ -261,6 +261,7 @@ func (g *Gateway) routes(started time.Time, conversations conversationRoutes) []
 	tools := mcpRoutes{
 		workspace: workspace, version: g.o.Version, life: g.life,
 		sessions: g.sessions, adapters: adapters, commands: g.o.Commands, runs: runs,
+		posts: new(posts), once: new(once), slots: make(chan struct{}, maxCalls), times: g.times,
 	}
 	return slices.Concat(
 		healthRoutes{version: g.o.Version, workspace: workspace, started: started}.routes(),

@@ -7,26 +7,53 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // fakeCommands are the commands of one folder.
-type fakeCommands struct{ cwd string }
+type fakeCommands struct {
+	cwd string
+
+	mu    sync.Mutex
+	lines []string      // that ran
+	begun chan struct{} // gets an item when "wait" runs, where it is not nil
+}
 
 func (f *fakeCommands) List(_ context.Context, cwd string) ([]Command, error) {
 	f.cwd = cwd
 	return []Command{{"hello", "hello: Say hello"}}, nil
 }
 
-func (f *fakeCommands) Run(ctx context.Context, cwd, line string) (Outcome, error) {
-	f.cwd = cwd
-	if line == "wait" {
+func (f *fakeCommands) Run(ctx context.Context, cwd, line string, said func(string)) (Outcome, error) {
+	f.mu.Lock()
+	f.cwd, f.lines = cwd, append(f.lines, line)
+	f.mu.Unlock()
+	said("says " + line + "\n")
+	switch line {
+	case "wait":
+		if f.begun != nil {
+			f.begun <- struct{}{}
+		}
 		<-ctx.Done()
-		return Outcome{}, context.Cause(ctx)
+		return Outcome{Outcome: "cancelled", Text: context.Cause(ctx).Error()}, nil
+	case "nonsense":
+		return Outcome{Outcome: "refused", Text: "no such command"}, nil
+	case "fail":
+		one := 1
+		return Outcome{Outcome: "failed", ExitCode: &one}, nil
+	case "gate":
+		return Outcome{Outcome: "waiting"}, nil
 	}
 	return Outcome{Outcome: "completed", Text: "ran " + line}, nil
+}
+
+func (f *fakeCommands) ran() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.lines, ", ")
 }
 
 // bearer adds the token to what a client sends.
@@ -143,7 +170,7 @@ func TestMCPRuns(t *testing.T) {
 func TestMCPAgents(t *testing.T) {
 	r := start(t, func(o *Options) { withAgent(t, o) })
 	s := r.client()
-	var info mcpSession
+	var info sessionOut
 	if p := call(t, s, "start_agent_session", map[string]any{"adapter": "chant-acp", "name": "mine"}, &info); p != "" || !info.MCP || info.Turn != "idle" {
 		t.Fatalf("%s %+v", p, info)
 	}
@@ -151,8 +178,8 @@ func TestMCPAgents(t *testing.T) {
 	if p := call(t, s, "prompt_agent_session", map[string]any{"session": "mine", "prompt": "hello"}, &turn); p != "" || turn.StopReason != "end_turn" || !strings.Contains(turn.Text, "hello") {
 		t.Errorf("%s %+v", p, turn)
 	}
-	if p := call(t, s, "prompt_agent_session", map[string]any{"session": "mine", "prompt": "deploy"}, &turn); p != "" || !strings.Contains(turn.Text, "over MCP") || strings.Contains(turn.Text, "deployed") {
-		t.Errorf("%s %+v", p, turn)
+	if p := call(t, s, "prompt_agent_session", map[string]any{"session": "mine", "prompt": "deploy"}, nil); !strings.Contains(p, "over MCP") || strings.Contains(p, "deployed") {
+		t.Errorf("%s", p)
 	}
 	if p := call(t, s, "start_agent_session", map[string]any{"adapter": "foreign"}, nil); !strings.Contains(p, "not open to MCP") {
 		t.Errorf("%q", p)
@@ -209,7 +236,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	}
 	wantProblem(t, r.request("POST", "/mcp", list, append(both, "Authorization", "")...), http.StatusUnauthorized, "unauthorized")
 	wantProblem(t, r.request("POST", "/mcp", list, append(both, "Content-Type", "text/plain")...), http.StatusUnsupportedMediaType, "wrong-media-type")
-	wantProblem(t, r.request("POST", "/mcp", list, "Accept", "text/html"), http.StatusBadRequest, "bad-request")
+	wantProblem(t, r.request("POST", "/mcp", list, "Accept", "text/html"), http.StatusNotAcceptable, "not-acceptable")
 	wantProblem(t, r.request("POST", "/mcp", `{`, both...), http.StatusBadRequest, "bad-request")
 	wantProblem(t, r.request("POST", "/mcp", list, append(both, "Mcp-Protocol-Version", "1999-01-01")...), http.StatusBadRequest, "bad-request")
 	wantProblem(t, r.request("POST", "/mcp", list, append(both, "Origin", "http://evil.example")...), http.StatusForbidden, "foreign-origin")

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/termtext"
 	"github.com/chant-acp/chant-acp/runtime/session"
@@ -21,7 +23,7 @@ type listCommandsOut struct {
 	Commands []Command `json:"commands"`
 }
 
-func (m mcpRoutes) listCommands(ctx context.Context, in listCommandsIn) (listCommandsOut, error) {
+func (m mcpRoutes) listCommands(ctx context.Context, _ toolCall, in listCommandsIn) (listCommandsOut, error) {
 	cwd, err := m.within(in.Cwd)
 	if err != nil {
 		return listCommandsOut{}, err
@@ -36,29 +38,78 @@ func (m mcpRoutes) listCommands(ctx context.Context, in listCommandsIn) (listCom
 type runCommandIn struct {
 	Line string `json:"line" jsonschema:"the command and its arguments, such as: plan staging"`
 	Cwd  string `json:"cwd,omitempty" jsonschema:"an absolute path in the workspace; the workspace if it is left out"`
+	Key  string `json:"idempotencyKey,omitempty" jsonschema:"at most 200 bytes: the same key and line again return the first result and run nothing"`
 }
 
-func (m mcpRoutes) runCommand(ctx context.Context, in runCommandIn) (Outcome, error) {
+func (m mcpRoutes) runCommand(ctx context.Context, c toolCall, in runCommandIn) (Outcome, error) {
 	cwd, err := m.within(in.Cwd)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return m.commands.Run(ctx, cwd, in.Line)
+	return m.once.do(ctx, in.Key, cwd, in.Line, func() (Outcome, error) { return m.runListed(ctx, c, cwd, in.Line) })
+}
+
+// maxCalls is how many lines may run or wait at once, for all clients.
+const maxCalls = 64
+
+// errEnded is why a call ends that somebody ended in the list of sessions.
+var errEnded = errors.New("it was ended on request, as a session of the gateway")
+
+// runListed runs a line as a session that people see, and can end.
+func (m mcpRoutes) runListed(ctx context.Context, c toolCall, cwd, line string) (out Outcome, err error) {
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	default:
+		return Outcome{}, fmt.Errorf("%d lines run or wait already: try again when one of them has ended", maxCalls)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	shown, text := io.Pipe()
+	code := make(chan int, 1)
+	listed, err := m.sessions.Register(session.Adopted{
+		Kind: session.KindCall, Argv: []string{line}, Cwd: cwd, Output: shown,
+		Wait: func() (int, string) { return <-code, "" },
+		Stop: func() { cancel(errEnded) },
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() {
+		_ = text.Close()
+		code <- exitCode(out, err)
+		<-listed.Done() // so that the list agrees with what the client is told
+	}()
+	return m.commands.Run(ctx, cwd, line, func(piece string) {
+		_, _ = io.WriteString(text, piece) // it is read until the call is over
+		c.said(piece)
+	})
+}
+
+// exitCode is what the list of sessions shows of a call that is over.
+func exitCode(out Outcome, err error) int {
+	switch {
+	case out.ExitCode != nil:
+		return *out.ExitCode
+	case err != nil || out.unsuccessful():
+		return 1
+	}
+	return 0
 }
 
 type listRunsOut struct {
 	Runs []Run `json:"runs"`
 }
 
-func (m mcpRoutes) listRuns(ctx context.Context, _ none) (listRunsOut, error) {
+func (m mcpRoutes) listRuns(ctx context.Context, _ toolCall, _ none) (listRunsOut, error) {
 	list, err := m.runs.all(ctx)
 	return listRunsOut{list}, err
 }
 
-type mcpSession struct {
+type sessionOut struct {
 	ID      string `json:"id"`
 	Name    string `json:"name,omitempty"`
-	Kind    string `json:"kind" jsonschema:"agent, terminal or process"`
+	Kind    string `json:"kind" jsonschema:"agent, terminal, process or call (of run_command)"`
 	State   string `json:"state" jsonschema:"starting, running or ended"`
 	Adapter string `json:"adapter,omitempty"`
 	Cwd     string `json:"cwd,omitempty"`
@@ -66,16 +117,16 @@ type mcpSession struct {
 	MCP     bool   `json:"mcp" jsonschema:"the other tools may use it"`
 }
 
-func describe(i session.Info) mcpSession {
-	return mcpSession{i.ID, i.Name, string(i.Kind), string(i.State), i.Adapter, i.Cwd, i.Turn, i.MCP}
+func describe(i session.Info) sessionOut {
+	return sessionOut{i.ID, i.Name, string(i.Kind), string(i.State), i.Adapter, i.Cwd, i.Turn, i.MCP}
 }
 
 type listSessionsOut struct {
-	Sessions []mcpSession `json:"sessions"`
+	Sessions []sessionOut `json:"sessions"`
 }
 
-func (m mcpRoutes) listSessions(context.Context, none) (listSessionsOut, error) {
-	out := listSessionsOut{[]mcpSession{}}
+func (m mcpRoutes) listSessions(context.Context, toolCall, none) (listSessionsOut, error) {
+	out := listSessionsOut{[]sessionOut{}}
 	for _, i := range m.sessions.List() {
 		out.Sessions = append(out.Sessions, describe(i))
 	}
@@ -88,22 +139,22 @@ type startAgentIn struct {
 	Name    string `json:"name,omitempty" jsonschema:"a name for the session"`
 }
 
-func (m mcpRoutes) startAgent(ctx context.Context, in startAgentIn) (mcpSession, error) {
+func (m mcpRoutes) startAgent(ctx context.Context, _ toolCall, in startAgentIn) (sessionOut, error) {
 	a, err := m.adapters.find(in.Adapter)
 	if err != nil {
-		return mcpSession{}, err
+		return sessionOut{}, err
 	}
 	if !a.MCP {
-		return mcpSession{}, fmt.Errorf("the adapter %s is not open to MCP; a person may open it with: chant-acp config set adapters.%s.mcp true", a.Slug, a.Slug)
+		return sessionOut{}, fmt.Errorf("the adapter %s is not open to MCP; a person may open it with: chant-acp config set adapters.%s.mcp true", a.Slug, a.Slug)
 	}
 	cwd, err := m.within(in.Cwd)
 	if err != nil {
-		return mcpSession{}, err
+		return sessionOut{}, err
 	}
 	env := append(append([]string(nil), a.Env...), origin.Variable+"="+origin.MCP)
 	s, err := m.sessions.StartAgent(ctx, session.AgentSpec{Adapter: a.Slug, Command: a.Command, Env: env, Cwd: cwd, Name: in.Name, MCP: true})
 	if err != nil {
-		return mcpSession{}, err
+		return sessionOut{}, err
 	}
 	return describe(s.Info()), nil
 }
@@ -114,12 +165,13 @@ type promptIn struct {
 }
 
 type promptOut struct {
+	Outcome    string `json:"outcome,omitempty" jsonschema:"of chant-acp: completed, failed, refused, cancelled, waiting or interrupted"`
 	StopReason string `json:"stopReason"`
 	Text       string `json:"text"`
 	Cut        bool   `json:"cut,omitempty" jsonschema:"the text was longer"`
 }
 
-func (m mcpRoutes) prompt(ctx context.Context, in promptIn) (promptOut, error) {
+func (m mcpRoutes) prompt(ctx context.Context, _ toolCall, in promptIn) (promptOut, error) {
 	s, err := m.open(in.Session, session.KindAgent)
 	if err != nil {
 		return promptOut{}, err
@@ -131,7 +183,9 @@ func (m mcpRoutes) prompt(ctx context.Context, in promptIn) (promptOut, error) {
 	select {
 	case <-begun.Done():
 		turn, err := begun.Result()
-		return promptOut{string(turn.StopReason), turn.Text, turn.Cut}, err
+		chant, _ := turn.Meta["chant"].(map[string]any)
+		outcome, _ := chant["outcome"].(string)
+		return promptOut{outcome, string(turn.StopReason), turn.Text, turn.Cut}, err
 	case <-ctx.Done():
 	}
 	err = context.Cause(ctx)
@@ -139,6 +193,10 @@ func (m mcpRoutes) prompt(ctx context.Context, in promptIn) (promptOut, error) {
 		err = errors.Join(err, s.Cancel())
 	}
 	return promptOut{}, err
+}
+
+func (o promptOut) unsuccessful() bool {
+	return unsuccessful(o.Outcome) || o.StopReason == string(acp.StopRefusal) || o.StopReason == string(acp.StopCancelled)
 }
 
 type readTerminalIn struct {
@@ -151,7 +209,7 @@ type readTerminalOut struct {
 	State string `json:"state"`
 }
 
-func (m mcpRoutes) readTerminal(_ context.Context, in readTerminalIn) (readTerminalOut, error) {
+func (m mcpRoutes) readTerminal(_ context.Context, _ toolCall, in readTerminalIn) (readTerminalOut, error) {
 	const usual, most = 8 << 10, 64 << 10
 	s, err := m.open(in.Session, session.KindTerminal)
 	if err != nil {
@@ -171,7 +229,7 @@ type writeTerminalIn struct {
 	Text    string `json:"text" jsonschema:"what is typed; a carriage return is the Enter key"`
 }
 
-func (m mcpRoutes) writeTerminal(ctx context.Context, in writeTerminalIn) (none, error) {
+func (m mcpRoutes) writeTerminal(ctx context.Context, _ toolCall, in writeTerminalIn) (none, error) {
 	s, err := m.open(in.Session, session.KindTerminal)
 	if err != nil {
 		return none{}, err

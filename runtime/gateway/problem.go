@@ -59,6 +59,7 @@ var (
 	noPerson      = kind{"no-person", "Only a person may do this", http.StatusForbidden}
 	notFound      = kind{"not-found", "There is no such thing", http.StatusNotFound}
 	wrongMethod   = kind{"wrong-method", "The method does not fit", http.StatusMethodNotAllowed}
+	notAcceptable = kind{"not-acceptable", "No form of the answer is accepted", http.StatusNotAcceptable}
 	conflict      = kind{"conflict", "The state of things does not fit", http.StatusConflict}
 	ambiguous     = kind{"ambiguous", "Several have this name", http.StatusConflict}
 	tooLarge      = kind{"too-large", "The body is too large", http.StatusRequestEntityTooLarge}

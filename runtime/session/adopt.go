@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -12,7 +13,7 @@ import (
 // adoptedRest is how long the output of an adopted child that has ended is read on, before it is closed.
 const adoptedRest = time.Second
 
-// Register lists a child that somebody else started, as a raw process. The error is a *BadNameError or ErrShutdown; the child is asked to end where it can't be listed.
+// Register lists a child that somebody else started. The error is a *BadNameError or ErrShutdown; the child is asked to end where it can't be listed.
 func (r *Registry) Register(a Adopted) (*Session, error) {
 	if err := checkName(a.Name); err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (r *Registry) Register(a Adopted) (*Session, error) {
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	s := r.newSession(KindProcess, a.Name, a.Argv, a.Cwd)
+	s := r.newSession(cmp.Or(a.Kind, KindProcess), a.Name, a.Argv, a.Cwd)
 	s.info.MCP = a.MCP
 	if err := s.adopt(&adopted{Adopted: a, feed: s.feed}, a.Input); err != nil {
 		return nil, err

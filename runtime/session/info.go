@@ -14,6 +14,7 @@ const (
 	KindAgent    Kind = "agent"
 	KindTerminal Kind = "terminal"
 	KindProcess  Kind = "process"
+	KindCall     Kind = "call" // a command line that runs in this process, for an MCP client
 )
 
 // State says how far a session is.

@@ -37,6 +37,9 @@ const (
 	shutdownLimit = 4500 * time.Millisecond
 	// keptOutput is how many of them can still be read.
 	keptOutput = 32
+	// keptCalls is how many calls that have ended stay listed. There may be many of them, and they must not
+	// take the room of what people started.
+	keptCalls = 32
 )
 
 // Options are what a Registry is made with.
@@ -220,13 +223,19 @@ func (r *Registry) tidy() {
 		}
 	}
 	slices.SortFunc(ended, func(a, b past) int { return b.ended.Compare(a.ended) })
-	for i, p := range ended {
-		if i >= keptOutput && p.s.feed != nil {
+	calls, others := 0, 0
+	for _, p := range ended {
+		count, most := &others, KeptEnded
+		if p.s.kind == KindCall {
+			count, most = &calls, keptCalls
+		}
+		if *count >= keptOutput && p.s.feed != nil {
 			p.s.feed.discard()
 		}
-		if i >= KeptEnded {
+		if *count >= most {
 			r.forget(p.s)
 		}
+		*count++
 	}
 }
 

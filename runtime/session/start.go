@@ -53,6 +53,8 @@ type AgentSpec struct {
 
 // Adopted is a child that somebody else started and has to see to. It is not under the guard.
 type Adopted struct {
+	// Kind is KindProcess where it is empty.
+	Kind Kind
 	Name string
 	Argv []string
 	Cwd  string
@@ -118,7 +120,7 @@ func (r *Registry) prepare(kind Kind, name string, argv []string, cwd string, en
 func (r *Registry) newSession(kind Kind, name string, argv []string, cwd string) *Session {
 	id := newID(kind)
 	return &Session{
-		id: id, kind: kind, registry: r, feed: newFeed(kind != KindAgent), done: make(chan struct{}),
+		id: id, kind: kind, registry: r, feed: newFeed(kind != KindAgent && kind != KindCall), done: make(chan struct{}),
 		info: Info{ID: id, Name: name, Kind: kind, State: StateRunning, Argv: append([]string(nil), argv...), Cwd: cwd, Started: time.Now()},
 	}
 }

@@ -2,10 +2,12 @@ package gatewaycmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -60,6 +62,7 @@ const mostText = 256 << 10
 // mcpTurn is the client of one connection to the agent.
 type mcpTurn struct {
 	commands chan []acp.AvailableCommand
+	said     func(text string) // set before a prompt; nil without one
 
 	mu   sync.Mutex
 	text strings.Builder
@@ -75,6 +78,9 @@ func (m *mcpTurn) SessionUpdate(n acp.SessionNotification) {
 		default: // the first is enough
 		}
 	case acp.AgentMessageChunk:
+		if m.said != nil {
+			m.said(u.Content.Text)
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if room := mostText - m.text.Len(); len(u.Content.Text) > room {
@@ -135,19 +141,59 @@ func (c *gatewayCommands) List(ctx context.Context, cwd string) ([]gateway.Comma
 	}
 }
 
+// cancelTime is how long a turn that was cancelled may take to say how it ended.
+const cancelTime = 3 * time.Second
+
 // Run runs one command line.
-func (c *gatewayCommands) Run(ctx context.Context, cwd, line string) (gateway.Outcome, error) {
+func (c *gatewayCommands) Run(ctx context.Context, cwd, line string, said func(text string)) (gateway.Outcome, error) {
 	m, conn, id, err := c.session(ctx, cwd)
 	if err != nil {
 		return gateway.Outcome{}, err
 	}
 	defer conn.Close()
-	r, err := conn.Prompt(ctx, acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text(line)}})
+	m.said = said
+	waits, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	sent, err := conn.Send(ctx, acp.MethodSessionPrompt, acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text(line)}})
 	if err != nil {
+		giveUp(nil)
 		return gateway.Outcome{}, err
 	}
-	o, err := serve.OutcomeOf(r.Meta)
+	// The cancel follows the prompt on the same connection: a turn that waits for
+	// its place does not start, and one that runs ends.
+	var cancelling sync.WaitGroup
+	defer cancelling.Wait()
+	defer giveUp(nil)
+	cancelling.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-waits.Done():
+			return
+		}
+		_ = conn.Cancel(waits, id)
+		limit := time.NewTimer(cancelTime)
+		defer limit.Stop()
+		select {
+		case <-limit.C:
+			giveUp(context.Cause(ctx))
+		case <-waits.Done():
+		}
+	})
+	var r acp.PromptResponse
+	err = sent.Wait(waits, &r)
+	var refused *acp.Error
+	if errors.As(err, &refused) {
+		return gateway.Outcome{}, err
+	}
+	var o serve.Outcome
+	if err == nil {
+		o, err = serve.OutcomeOf(r.Meta)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return gateway.Outcome{Outcome: o.Outcome, ExitCode: o.ExitCode, Text: m.text.String(), Cut: m.cut}, err
+	out := gateway.Outcome{Outcome: o.Outcome, ExitCode: o.ExitCode, Text: m.text.String(), Cut: m.cut}
+	if err != nil { // it may have run
+		out.Outcome = "interrupted"
+		out.Text += "\nHow it ended is not known: " + err.Error()
+	}
+	return out, nil
 }
