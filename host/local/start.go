@@ -179,7 +179,7 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	}
 	tree := rt.lookAtTree(ctx)
 	found, steps, err := rt.find(ctx, req.Ref)
-	commit, clean := tree()
+	state := tree()
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	}
 	r := record{
 		Format: format, Version: version, Root: rt.o.Root, Op: req.Ref.Op, File: found.File, Env: req.Ref.Env, Params: req.Ref.Params,
-		Config: found.Config.Digest(), Created: rt.o.Now().UTC(), Commit: commit, Clean: clean, Manifest: rt.o.ManifestDigest(),
+		Config: found.Config.Digest(), Created: rt.o.Now().UTC(), Commit: state.Commit, Clean: state.Clean, Manifest: rt.o.ManifestDigest(),
 		User: osUser(), Client: req.Actor.Client,
 	}
 	r.Digest = runDigest(r.Root, r.Op, r.Env, r.Params, r.Config)

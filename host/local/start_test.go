@@ -141,6 +141,35 @@ func TestWhatIsRecordedOfARun(t *testing.T) {
 	}
 }
 
+// git would start what a repository configures.
+func TestTheRepositoryOfARunStartsNothing(t *testing.T) {
+	r := newRig(t, gated)
+	git := func(args ...string) {
+		t.Helper()
+		r.rt.o.Env = append(r.env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+		if _, err := runProgram(t, r, append([]string{"git", "-c", "user.name=n", "-c", "user.email=e@example.com"}, args...)); err != nil {
+			t.Skipf("git %v: %v", args, err)
+		}
+	}
+	git("init", "-q")
+	r.file("x", "1", 0o600)
+	r.file(".gitattributes", "* filter=x", 0o600)
+	git("add", "x", ".gitattributes")
+	git("commit", "-q", "-m", "one")
+	git("config", "core.fsmonitor", "touch "+filepath.Join(r.root, "watched")+" #")
+	git("config", "filter.x.clean", "touch "+filepath.Join(r.root, "filtered")+"; cat")
+	r.file("x", "2", 0o600)
+	res, _ := r.run(named("deploy"))
+	if res.Run.Commit == "" {
+		t.Errorf("%+v", res.Run)
+	}
+	for _, name := range []string{"watched", "filtered"} {
+		if _, err := os.Stat(filepath.Join(r.root, name)); err == nil {
+			t.Errorf("the repository started a program: %s", name)
+		}
+	}
+}
+
 // runProgram runs a program in the project as a step does.
 func runProgram(t *testing.T, r *rig, argv []string) (string, error) {
 	t.Helper()
@@ -149,23 +178,6 @@ func runProgram(t *testing.T, r *rig, argv []string) (string, error) {
 	c := &call{leg: l, ctx: t.Context(), out: &stepOutput{leg: l}}
 	l.req.Events, l.programs = func(host.OpEvent) {}, make(map[*process.Process]struct{})
 	return c.output(argv...)
-}
-
-func TestParseStatus(t *testing.T) {
-	yes, no := true, false
-	for _, c := range []struct {
-		text, commit string
-		clean        *bool
-	}{
-		{"# branch.oid abc\n# branch.head main", "abc", &yes},
-		{"# branch.oid abc\n? new", "abc", &no},
-		{"# branch.oid (initial)\n# branch.head main", "", &yes},
-	} {
-		commit, clean := parseStatus(c.text)
-		if commit != c.commit || *clean != *c.clean {
-			t.Errorf("%q: %s, %t", c.text, commit, *clean)
-		}
-	}
 }
 
 func TestKeysInOrder(t *testing.T) {

@@ -23,13 +23,14 @@ const module = "github.com/chant-acp/chant-acp"
 // beside internal/..., which is open to all. A package that is not here has no
 // place yet: give it one, here and in ARCHITECTURE.md.
 var imports = map[string][]string{
-	"acp":          {},
-	"acp/acptest":  {"acp"},
-	"acp/agent":    {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
-	"command":      {},
-	"host":         {"command", "host/subject"},
-	"host/local":   {"host", "host/local/httpask", "host/op", "host/pause", "host/process", "host/subject"},
-	"host/op/eval": {"host/op", "host/op/eval/internal/wire"},
+	"acp":           {},
+	"acp/acptest":   {"acp"},
+	"acp/agent":     {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
+	"command":       {},
+	"host":          {"command", "host/subject"},
+	"host/gitstate": {},
+	"host/local":    {"host", "host/gitstate", "host/local/httpask", "host/op", "host/pause", "host/process", "host/subject"},
+	"host/op/eval":  {"host/op", "host/op/eval/internal/wire"},
 
 	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"acp/agent/view/shape": {},
