@@ -46,11 +46,6 @@ type EmbeddedResource struct {
 // Text makes a text block.
 func Text(s string) ContentBlock { return ContentBlock{Type: ContentText, Text: s} }
 
-// ResourceLink makes a link to a resource, most often a file: URI.
-func ResourceLink(name, uri string) ContentBlock {
-	return ContentBlock{Type: ContentResourceLink, Name: name, URI: uri}
-}
-
 // MarshalJSON writes the fields of the block's type.
 func (c ContentBlock) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
 

@@ -138,9 +138,10 @@ func (o *object) strings(key string, required bool) []string {
 
 // lenient decodes a member that the schema defaults on error: what does not
 // fit is as good as absent.
-func (o *object) lenient(key string, into any) bool {
-	v, ok := o.get(key)
-	return ok && json.Unmarshal(v, into) == nil
+func (o *object) lenient(key string, into any) {
+	if v, ok := o.get(key); ok {
+		_ = json.Unmarshal(v, into) // of a broken object, what fits is kept
+	}
 }
 
 // meta reads _meta, which is free-form and never an error.

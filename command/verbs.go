@@ -51,7 +51,7 @@ func (r *Registry) verb(e *entry, inv *Invocation, words []string, o ParseOption
 	if reason != "" {
 		return e.refuse(reason)
 	}
-	if reason := e.verb.complete(e.name, line, len(extra)); reason != "" {
+	if reason := e.verb.complete(line, len(extra)); reason != "" {
 		return e.refuse(reason)
 	}
 	for name := range line.values {
@@ -177,7 +177,7 @@ func (v *verb) unknownFlag(written string) string {
 }
 
 // complete says what is missing. filled positionals come from the session.
-func (v *verb) complete(name string, line *verbLine, filled int) string {
+func (v *verb) complete(line *verbLine, filled int) string {
 	for i, p := range v.positionals {
 		if p.required && i >= len(line.positionals)+filled {
 			return fmt.Sprintf("<%s> is missing", p.name)

@@ -106,7 +106,7 @@ func checkInitializeTwice(p *probe) {
 	if m := c.call(methodInitialize, initParams); m.Error != nil && p.Strict {
 		c.failf("a second initialize was refused: %s", clip(m.Raw))
 	}
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	c.fine()
 }
 
@@ -265,6 +265,6 @@ func checkKinds(p *probe) {
 	if m := c.call(methodCancel, `{"sessionId":`+quote(session)+`}`); m.Error == nil && strings.TrimSpace(string(m.Result)) == "" {
 		c.failf("session/cancel with an id was answered with nothing: %s", clip(m.Raw))
 	}
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	c.fine()
 }

@@ -22,7 +22,7 @@ func outputChecks() []check {
 func checkShown(p *probe) {
 	p.needs("Hello", p.Hello)
 	c := p.ready()
-	for _, m := range c.ends(c.open(), p.Hello, "end_turn") {
+	for _, m := range c.completes(c.open(), p.Hello) {
 		for _, text := range texts(m) {
 			for line := range strings.Lines(text) {
 				if strings.TrimSpace(line) == "hello" {
@@ -57,7 +57,7 @@ func texts(m Message) []string {
 func checkBig(p *probe) {
 	p.needs("Big", p.Big)
 	c := p.ready()
-	c.ends(c.open(), p.Big, "end_turn")
+	c.completes(c.open(), p.Big)
 	c.fine()
 }
 
@@ -101,7 +101,7 @@ func updateSession(m Message) string {
 func checkAwkward(p *probe) {
 	p.needs("Awkward", p.Awkward)
 	c := p.ready()
-	c.ends(c.open(), p.Awkward, "end_turn")
+	c.completes(c.open(), p.Awkward)
 	c.fine()
 }
 
@@ -151,7 +151,7 @@ func checkTerminal(p *probe) {
 	session := c.open()
 	terminals := map[string]string{} // by id, what came last
 	for _, text := range []string{p.OK, p.Fail} {
-		for _, m := range c.ends(session, text, "end_turn") {
+		for _, m := range c.completes(session, text) {
 			if err := terminalStep(terminals, m); err != nil {
 				c.failf("%v: %s", err, clip(m.Raw))
 			}

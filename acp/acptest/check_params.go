@@ -142,5 +142,5 @@ func checkBlocks(p *probe) {
 		}
 		c.fine()
 	}
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 }

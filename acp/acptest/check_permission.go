@@ -205,10 +205,10 @@ func checkOthersAtGate(p *probe) {
 	c.fine()
 	other := c.open()
 	if p.Strict { // a turn that waits for a person gives its place up
-		c.ends(other, p.OK, "end_turn")
+		c.completes(other, p.OK)
 	}
 	c.cancel(g.session)
 	c.cancelled(g.prompt)
-	c.ends(other, p.OK, "end_turn")
+	c.completes(other, p.OK)
 	c.fine()
 }

@@ -93,7 +93,7 @@ func (c *client) loads(session string) {
 	if c.Strict { // clients show an empty list otherwise
 		c.until("available_commands_update")
 	}
-	c.ends(session, c.OK, "end_turn")
+	c.completes(session, c.OK)
 	c.fine()
 }
 
@@ -101,7 +101,7 @@ func checkLoad(p *probe) {
 	p.needs("OK", p.OK)
 	c := p.offering(methodLoad)
 	session := c.open()
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	c.fine()
 	c.loads(session)
 }
@@ -124,13 +124,13 @@ func checkResume(p *probe) {
 	p.needs("OK", p.OK)
 	c := p.offering(methodResume)
 	session := c.open()
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	m, updates := c.answer(c.ask(methodResume, c.loadParams(session)))
 	c.result(m)
 	for _, u := range updates {
 		c.stateOnly(u)
 	}
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	c.fine()
 }
 
@@ -141,7 +141,7 @@ func checkDurable(p *probe) {
 	}
 	c := p.offering(methodLoad)
 	session := c.open()
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	if c.Pid() == 0 {
 		c.leave()
 	} else {
@@ -155,7 +155,7 @@ func checkList(p *probe) {
 	p.needs("OK", p.OK)
 	c := p.offering(methodList)
 	session := c.open()
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	var cursor string
 	for params := "{}"; ; params = `{"cursor":` + quote(cursor) + `}` {
 		var r struct {

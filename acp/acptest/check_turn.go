@@ -29,7 +29,7 @@ func checkOK(p *probe) {
 	c := p.ready()
 	session := c.open()
 	said := false
-	for _, m := range c.ends(session, p.OK, "end_turn") {
+	for _, m := range c.completes(session, p.OK) {
 		said = said || !isSessionState(updateKind(m))
 	}
 	if !said {
@@ -43,7 +43,7 @@ func checkFail(p *probe) {
 	c := p.ready()
 	session := c.open()
 	failed := false
-	for _, m := range c.ends(session, p.Fail, "end_turn") {
+	for _, m := range c.completes(session, p.Fail) {
 		failed = failed || toolStatus(m) == "failed"
 	}
 	if p.Strict && !failed {
@@ -98,7 +98,7 @@ func checkOrder(p *probe) {
 		if round%10 == 0 {
 			session = c.open()
 		}
-		c.ends(session, p.OK, "end_turn")
+		c.completes(session, p.OK)
 		c.fine()
 	}
 }
@@ -139,7 +139,7 @@ func checkSecondPrompt(p *probe) {
 			c.failf("the first turn ended with %q, not cancelled", c.stopReason(m))
 		}
 	}
-	c.ends(first, p.OK, "end_turn")
+	c.completes(first, p.OK)
 	c.fine()
 }
 
@@ -197,9 +197,9 @@ func checkCancelNothing(p *probe) {
 	c.line(`{"jsonrpc":"2.0","method":"session/cancel"}`)
 	c.cancel(session)
 	c.cancel(session)
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	c.cancel(session)
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	c.fine()
 }
 
@@ -214,7 +214,7 @@ func checkCancelMany(p *probe) {
 		c.cancel(session)
 		c.cancelled(id)
 	}
-	c.ends(session, p.OK, "end_turn")
+	c.completes(session, p.OK)
 	c.fine()
 }
 

@@ -313,8 +313,9 @@ func (c *client) stopReason(m Message) string {
 	return r.StopReason
 }
 
-// ends runs a prompt and holds it to a stop reason.
-func (c *client) ends(session, text, want string) []Message {
+// completes runs a prompt and holds it to the stop reason end_turn.
+func (c *client) completes(session, text string) []Message {
+	const want = "end_turn"
 	stop, updates := c.turn(session, text)
 	if stop != want {
 		c.failf("the prompt %q ended with %q, not %q", text, stop, want)

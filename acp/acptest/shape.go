@@ -77,21 +77,18 @@ func (s *shape) filled(key string) string {
 	return v
 }
 
-// oneOf returns a required string of an enum.
-func (s *shape) oneOf(key string, enum []string) string {
-	v := s.text(key)
-	if !slices.Contains(enum, v) {
+// oneOf wants a required string of an enum.
+func (s *shape) oneOf(key string, enum []string) {
+	if v := s.text(key); !slices.Contains(enum, v) {
 		s.failf(key, "is %q: the protocol knows %s", v, strings.Join(enum, ", "))
 	}
-	return v
 }
 
-// maybeOneOf returns a string of an enum, or "" where it is absent.
-func (s *shape) maybeOneOf(key string, enum []string) string {
-	if _, ok := s.given(key); !ok {
-		return ""
+// maybeOneOf wants a string of an enum, or none.
+func (s *shape) maybeOneOf(key string, enum []string) {
+	if _, ok := s.given(key); ok {
+		s.oneOf(key, enum)
 	}
-	return s.oneOf(key, enum)
 }
 
 // object reads a required object.

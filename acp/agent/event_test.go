@@ -25,7 +25,7 @@ func TestEventAppendsTheJSONOfItsTags(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "blocks") {
 			e.Prompt = append(e.Prompt, rapid.SampledFrom([]acp.ContentBlock{
-				acp.Text(draw("block")), acp.ResourceLink(draw("name"), draw("uri")), {Type: acp.ContentImage, MimeType: draw("mime"), URI: draw("uri")},
+				acp.Text(draw("block")), {Type: acp.ContentResourceLink, Name: draw("name"), URI: draw("uri")}, {Type: acp.ContentImage, MimeType: draw("mime"), URI: draw("uri")},
 			}).Draw(t, "which"))
 		}
 		if there("call") {

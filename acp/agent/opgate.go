@@ -238,7 +238,7 @@ func (r *opTurn) expired(run host.RunInfo, w host.OpWait) end {
 
 // askLater leaves a question with the client. What it answers to the request
 // itself counts for nothing: the answer comes with a later prompt.
-func (r *opTurn) askLater(run host.RunInfo, w host.OpWait) {
+func (r *opTurn) askLater(w host.OpWait) {
 	t := r.turn
 	call := r.gateCall(w)
 	t.ask(acp.MethodRequestPermission, gateRequest(t.session.id, call, w))

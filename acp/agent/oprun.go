@@ -194,7 +194,7 @@ func (r *opTurn) conclude(res host.OpResult) end {
 		}
 		text += view.WaitingText(res.Run)
 		if w != nil && r.gates() == gatesDurable && e.reason == acp.StopEndTurn {
-			r.askLater(res.Run, *w)
+			r.askLater(*w)
 			e.reason = stopWaiting
 		}
 	}

@@ -776,7 +776,7 @@ func TestLargePromptIsKept(t *testing.T) {
 	id := w.newSession()
 	var blocks []acp.ContentBlock
 	for range 100 {
-		blocks = append(blocks, acp.Text(strings.Repeat("\x01x", 20<<10)), acp.ResourceLink(strings.Repeat("n", 50<<10), "file:///"+strings.Repeat("u", 50<<10)))
+		blocks = append(blocks, acp.Text(strings.Repeat("\x01x", 20<<10)), acp.ContentBlock{Type: acp.ContentResourceLink, Name: strings.Repeat("n", 50<<10), URI: "file:///" + strings.Repeat("u", 50<<10)})
 	}
 	w.ended(w.request("session/prompt", promptParams(id, blocks...)))
 	w.prompt(id, "ok")

@@ -301,7 +301,9 @@ func TestPromptBlocks(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(h.root, "sub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	link := func(uri string) acp.ContentBlock { return acp.ResourceLink("x", uri) }
+	link := func(uri string) acp.ContentBlock {
+		return acp.ContentBlock{Type: acp.ContentResourceLink, Name: "x", URI: uri}
+	}
 	in := func(path string) acp.ContentBlock { return link("file://" + filepath.Join(h.root, path)) }
 	text := "data"
 	for _, c := range []struct {

@@ -49,8 +49,6 @@ func TestSessionsOfRunning(t *testing.T) {
 	noSurvivors(t, mark)
 }
 
-func threadOf(s *served) string { return filepath.Join(stateOf(s.cmd), "sessions", s.session+".jsonl") }
-
 func stateOf(c *exec.Cmd) string {
 	for _, v := range c.Env {
 		if dir, ok := strings.CutPrefix(v, "CHANT_ACP_STATE="); ok {

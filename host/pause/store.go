@@ -69,16 +69,6 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// SetAside renames the file of a CorruptError to one that says so, and returns
-// its new path. Other errors are returned as they are.
-func SetAside(err error) (string, error) {
-	var corrupt *CorruptError
-	if !errors.As(err, &corrupt) {
-		return "", err
-	}
-	return durable.SetAside(corrupt.Path)
-}
-
 // file checks a name and returns the path of its file.
 func (s *Store) file(label, name, folder, prefix string) (string, error) {
 	if !validName(name) {

@@ -52,9 +52,6 @@ func newer(text []byte, root *node) *failure {
 	return nil
 }
 
-// Text is the file's text as it is now.
-func (d *Document) Text() []byte { return d.text }
-
 // find walks down a path.
 func (d *Document) find(path []string) *node {
 	n := d.root

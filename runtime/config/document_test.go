@@ -60,7 +60,7 @@ func TestSetAndUnset(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.after, string(d.Text())); diff != "" {
+			if diff := cmp.Diff(c.after, string(d.text)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -105,8 +105,8 @@ func TestSetRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s = %s: %v, want %q", c.key, c.value, err, c.says)
 		}
-		if string(d.Text()) != text {
-			t.Errorf("%s = %s: the document is now %s", c.key, c.value, d.Text())
+		if string(d.text) != text {
+			t.Errorf("%s = %s: the document is now %s", c.key, c.value, d.text)
 		}
 	}
 	d := document(t, text)
@@ -236,18 +236,18 @@ func FuzzEdit(f *testing.F) {
 		if d.Set("", key, json.RawMessage(value)) != nil {
 			return
 		}
-		if !json.Valid(d.Text()) || !slices.Equal(rest(d, path[0]), before) {
-			t.Fatalf("%q with %s = %s is %q", text, key, value, d.Text())
+		if !json.Valid(d.text) || !slices.Equal(rest(d, path[0]), before) {
+			t.Fatalf("%q with %s = %s is %q", text, key, value, d.text)
 		}
 		got, ok, err := d.Get("", key)
 		if err != nil || !ok || !bytes.Equal(compact(got), compact([]byte(value))) {
-			t.Fatalf("%s of %q is %q, %v, %v; want %q", key, d.Text(), got, ok, err, value)
+			t.Fatalf("%s of %q is %q, %v, %v; want %q", key, d.text, got, ok, err, value)
 		}
 		if was, err := d.Unset("", key); !was || err != nil {
-			t.Fatalf("%s can't be unset in %q: %v", key, d.Text(), err)
+			t.Fatalf("%s can't be unset in %q: %v", key, d.text, err)
 		}
 		if _, ok, _ := d.Get("", key); ok || !slices.Equal(rest(d, path[0]), before) {
-			t.Fatalf("without %s it is %q", key, d.Text())
+			t.Fatalf("without %s it is %q", key, d.text)
 		}
 	})
 }

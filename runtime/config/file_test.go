@@ -318,7 +318,7 @@ func TestOpen(t *testing.T) {
 			}
 			return ""
 		})
-		if d == nil || string(d.Text()) != want.text || (err != nil) != want.err {
+		if d == nil || string(d.text) != want.text || (err != nil) != want.err {
 			t.Errorf("%q: %v, %v", env, d, err)
 		}
 	}

@@ -57,7 +57,7 @@ func TestParseErrors(t *testing.T) {
 		if at := fmt.Sprintf("%d:%d", broken.Line, broken.Column); at != c.at || !strings.Contains(broken.Message, c.says) {
 			t.Errorf("%q: %v, want %s and %q", c.text, err, c.at, c.says)
 		}
-		if d == nil || d.root != nil || len(d.Text()) > 0 {
+		if d == nil || d.root != nil || len(d.text) > 0 {
 			t.Errorf("%q: the document is not empty", c.text)
 		}
 	}

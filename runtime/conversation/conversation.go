@@ -78,19 +78,6 @@ const (
 	stamp        = "2006-01-02T15:04:05.000Z"
 )
 
-// Canonical is what a conversation is after it was written and read: times in
-// milliseconds, lines that end in \n, text that is UTF-8, and nothing in a name
-// that could end it.
-func (c Conversation) Canonical() Conversation {
-	c.Meta = c.Meta.canonical()
-	turns := make([]Turn, 0, len(c.Turns))
-	for _, t := range c.Turns {
-		turns = append(turns, t.canonical())
-	}
-	c.Turns = turns
-	return c
-}
-
 func (m Meta) canonical() Meta {
 	m.Agent = oneLine(m.Agent)
 	if m.Agent == "" {

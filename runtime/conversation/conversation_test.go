@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 var t0 = time.Date(2026, 11, 1, 12, 0, 0, 123_000_000, time.UTC)
@@ -173,4 +175,22 @@ func FuzzParse(f *testing.F) {
 			t.Error(d)
 		}
 	})
+}
+
+// Canonical is what a conversation is after it was written and read: times in
+// milliseconds, lines that end in \n, text that is UTF-8, and nothing in a name
+// that could end it.
+func (c Conversation) Canonical() Conversation {
+	c.Meta = c.Meta.canonical()
+	turns := make([]Turn, 0, len(c.Turns))
+	for _, t := range c.Turns {
+		turns = append(turns, t.canonical())
+	}
+	c.Turns = turns
+	return c
+}
+
+// FromThread is a thread as a conversation.
+func FromThread(r thread.Record, events []thread.Event) Conversation {
+	return Conversation{Meta: metaOf(r), Turns: Turns(events)}.Canonical()
 }

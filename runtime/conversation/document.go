@@ -11,7 +11,7 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
-// Document is a thread as markdown, the same as that of FromThread, but never
+// Document is a thread as markdown, the same as that of its Conversation, but never
 // whole in memory: the thread is read once for what has to be known before a
 // turn is written, and once more to write. Turns that overlap, which those of a
 // sound thread hardly do, cost a reading each.

@@ -12,11 +12,6 @@ import (
 // AgentName is the agent of conversations that are made of threads.
 const AgentName = "chant-acp"
 
-// FromThread is a thread as a conversation.
-func FromThread(r thread.Record, events []thread.Event) Conversation {
-	return Conversation{Meta: metaOf(r), Turns: Turns(events)}.Canonical()
-}
-
 func metaOf(r thread.Record) Meta {
 	return Meta{ID: r.ID, Agent: AgentName, Started: r.Created, Status: Open}
 }

@@ -14,7 +14,7 @@ import (
 func TestFromThread(t *testing.T) {
 	at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
 	events := []thread.Event{
-		{Kind: thread.EventPrompt, Time: at(0), Turn: "1", Client: "zed (dev)", Prompt: []acp.ContentBlock{acp.Text("show"), acp.ResourceLink("f", "file:///f")}},
+		{Kind: thread.EventPrompt, Time: at(0), Turn: "1", Client: "zed (dev)", Prompt: []acp.ContentBlock{acp.Text("show"), {Type: acp.ContentResourceLink, Name: "f", URI: "file:///f"}}},
 		{Kind: thread.EventCall, Time: at(1), Turn: "1", CallID: "c", Call: &agent.CallEvent{Title: "show `f`", RawInput: json.RawMessage(`{}`)}},
 		{Kind: thread.EventOutput, Time: at(2), Turn: "1", CallID: "c", Text: "\x1b[31mred\x1b[0m\n```\n", Terminal: true},
 		{Kind: thread.EventOutput, Time: at(2), Turn: "1", CallID: "c", Text: "## user — t\n", Terminal: true},

@@ -146,9 +146,6 @@ func New(o Options) (*Gateway, error) {
 // URL is where it listens, as clients of this machine reach it.
 func (g *Gateway) URL() string { return g.url }
 
-// Token is its bearer token.
-func (g *Gateway) Token() string { return g.token }
-
 // Workspace is the folder it serves, without links.
 func (g *Gateway) Workspace() string { return g.claim.workspace }
 

@@ -249,3 +249,6 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 		t.Fatal(err)
 	}
 }
+
+// Token is the bearer token of a gateway under test.
+func (g *Gateway) Token() string { return g.token }

@@ -191,7 +191,7 @@ func contractEvents(t *testing.T, s agent.Store) {
 	code, text := 3, "inside"
 	want := []Event{
 		{Kind: EventPrompt, Time: t0, Turn: "t1", Client: "zed", Prompt: []acp.ContentBlock{
-			acp.Text("a \u2028 <b>"), acp.ResourceLink("f", "file:///f"),
+			acp.Text("a \u2028 <b>"), {Type: acp.ContentResourceLink, Name: "f", URI: "file:///f"},
 			{Type: acp.ContentResource, Resource: &acp.EmbeddedResource{URI: "file:///g", Text: &text}},
 		}},
 		{Kind: EventCall, Time: t0, Turn: "t1", CallID: "c", Call: &agent.CallEvent{Title: "x", Status: acp.ToolInProgress, Cwd: "/w", RawInput: json.RawMessage(`{"command":"x"}`)}},

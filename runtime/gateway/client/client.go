@@ -66,7 +66,7 @@ func (c *Client) Sessions(ctx context.Context) ([]session.Info, error) {
 	var list struct {
 		Sessions []session.Info `json:"sessions"`
 	}
-	_, err := c.ask(ctx, http.MethodGet, "/sessions", &list)
+	err := c.ask(ctx, http.MethodGet, "/sessions", &list)
 	return list.Sessions, err
 }
 
@@ -76,7 +76,7 @@ func (c *Client) Session(ctx context.Context, idOrName string) (session.Info, er
 	var info session.Info
 	path, err := sessionPath(idOrName)
 	if err == nil {
-		_, err = c.ask(ctx, http.MethodGet, path, &info)
+		err = c.ask(ctx, http.MethodGet, path, &info)
 	}
 	return info, err
 }
@@ -88,7 +88,7 @@ func (c *Client) Kill(ctx context.Context, idOrName string) (session.Info, error
 	var info session.Info
 	path, err := sessionPath(idOrName)
 	if err == nil {
-		_, err = c.ask(ctx, http.MethodPost, path+"/kill", &info)
+		err = c.ask(ctx, http.MethodPost, path+"/kill", &info)
 	}
 	return info, err
 }
@@ -117,27 +117,27 @@ func (c *Client) header() http.Header {
 }
 
 // ask sends a request and reads its answer into v.
-func (c *Client) ask(ctx context.Context, method, path string, v any) (status int, err error) {
+func (c *Client) ask(ctx context.Context, method, path string, v any) error {
 	r, err := c.request(ctx, method, path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return 0, c.unreachable(ctx, err)
+		return c.unreachable(ctx, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode/100 != 2 {
-		return answer.StatusCode, c.problem(answer)
+		return c.problem(answer)
 	}
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return 0, c.unreachable(ctx, err)
+		return c.unreachable(ctx, err)
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return 0, fmt.Errorf("what answers at %s is no gateway that this program knows: %w", c.at.URL, err)
+		return fmt.Errorf("what answers at %s is no gateway that this program knows: %w", c.at.URL, err)
 	}
-	return answer.StatusCode, nil
+	return nil
 }
 
 // unreachable says that a request did not get its answer, and what to do.

@@ -175,10 +175,6 @@ func (t *Terminal) Resize(ctx context.Context, cols, rows int) error {
 	return t.send(ctx, fmt.Sprintf(`{"kind":"resize","cols":%d,"rows":%d}`, cols, rows))
 }
 
-// Ping returns when the gateway has taken everything that was sent before. The
-// errors are those of Write.
-func (t *Terminal) Ping(ctx context.Context) error { return t.exchange(ctx, ping) }
-
 const ping = `{"kind":"ping"}`
 
 // exchange sends frames, of which the last is a ping, and waits for its answer.

@@ -25,7 +25,7 @@ $XDG_CONFIG_HOME/chant-acp/config.json, else ~/.config/chant-acp/config.json.
 None is needed. Keys are written with dots: daemon.port. For each, what counts is
 the flag, else the environment, the active profile, the file, the default.`,
 	}
-	c.AddCommand(newConfigPath(std), newConfigList(std), newConfigGet(std), newConfigSet(std), newConfigUnset(std), newConfigEdit(std))
+	c.AddCommand(newConfigPath(std), newConfigList(std), newConfigGet(std), newConfigSet(std), newConfigUnset(), newConfigEdit(std))
 	return c
 }
 
@@ -299,7 +299,7 @@ func warnOfSet(std console.Streams, d *config.Document, profile, key string) {
 	}
 }
 
-func newConfigUnset(std console.Streams) *cobra.Command {
+func newConfigUnset() *cobra.Command {
 	var profile string
 	c := &cobra.Command{
 		Use:               "unset [flags] KEY",

@@ -236,7 +236,7 @@ func (p *plan) step(what string, out []byte) {
 }
 
 // summary is one sentence for a person.
-func (p *plan) summary(t *Target, path string) string {
+func (p *plan) summary(path string) string {
 	var s string
 	switch {
 	case len(p.done) == 0:

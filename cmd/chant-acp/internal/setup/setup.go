@@ -68,9 +68,6 @@ type Target struct {
 // Name is the client's name as Clients lists it.
 func (t *Target) Name() string { return string(t.client) }
 
-// Title is the client's name as a person writes it.
-func (t *Target) Title() string { return t.title }
-
 // Snippet is the exact text to paste for the binary; it ends with a newline.
 func (t *Target) Snippet(o Options) string { return t.snippet(o) }
 

@@ -53,7 +53,7 @@ func (t *Target) Write(o Options) (Change, error) {
 	if err != nil {
 		return Change{}, fmt.Errorf("%s was not changed: %w", f.path, err)
 	}
-	c := Change{Path: f.path, Created: f.info == nil, Summary: p.summary(t, f.path), Diff: p.diff.String()}
+	c := Change{Path: f.path, Created: f.info == nil, Summary: p.summary(f.path), Diff: p.diff.String()}
 	if f.info != nil && bytes.Equal(p.out, f.data) {
 		c.Unchanged = true
 		return c, nil
