@@ -1,9 +1,9 @@
 // Package agent is an ACP agent without a model: each prompt is one command
 // line of an allow-list, run to its end and told as the updates of one turn.
 //
-// An Agent serves connections. A connection has sessions, a session has at most
-// one open turn, and all turns of the process share one place: one program runs
-// at a time, because an environment takes one command at a time.
+// An Agent serves connections (agent.go, dispatch.go). A connection has sessions,
+// which a Store may keep (store.go, kept.go, stored.go). What becomes of a prompt is
+// the package turn's, what a client is shown of it the package view's.
 package agent
 
 import (
@@ -11,12 +11,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/turn"
 	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/host"
 )
@@ -30,16 +30,14 @@ const (
 )
 
 // Origin says who is behind the turns of a connection.
-type Origin int
+type Origin = turn.Origin
 
-// The origins. Only at a client there is a person who can approve and confirm.
+// The origins; see turn.Origin.
 const (
-	OriginClient Origin = iota
-	OriginMCP
-	OriginHeartbeat
-	// OriginProgram is a connection of a program that an agent runs: a step that
-	// types lines is not the person who let it run.
-	OriginProgram
+	OriginClient    = turn.OriginClient
+	OriginMCP       = turn.OriginMCP
+	OriginHeartbeat = turn.OriginHeartbeat
+	OriginProgram   = turn.OriginProgram
 )
 
 // Options configure an Agent. The zero value of each is its default.
@@ -83,16 +81,13 @@ type Options struct {
 // PromptClient is the clientInfo.name of this project's own command line.
 const PromptClient = view.PromptClient
 
-// Notice is something that a client has to be told. The zero value is none.
-type Notice struct {
-	Text   string // sentences
-	Detail string // shown as it is, below them; may be empty
-}
+// Notice is something that a client has to be told.
+type Notice = turn.Notice
 
 // Agent serves any number of connections. Make one with New.
 type Agent struct {
-	o     Options
-	place place
+	o    Options
+	slot turn.Slot
 
 	mu    sync.Mutex
 	hosts map[string]host.Host // by directory: what was read of a project serves all its sessions
@@ -137,29 +132,25 @@ func (a *Agent) ServeAs(ctx context.Context, t acp.Transport, origin Origin) err
 // conn is one connection. It is the acp.Handler of its Peer: all its Handle
 // methods run on the reading goroutine.
 type conn struct {
-	acp.AgentConn
-	agent  *Agent
-	origin Origin
-	turns  sync.WaitGroup
-	idle   idle
-	// instance begins the ids of this connection's turns.
-	instance func() string
+	*turn.Conn
+	agent *Agent
+	turns sync.WaitGroup
+	idle  idle
 
-	noticed atomic.Bool // the client was told Options.Notice
-
-	// Of the reading goroutine alone.
-	initialized bool
-	client      view.Client
-	count       uint64 // turns so far
+	initialized bool // of the reading goroutine alone
 
 	mu       sync.Mutex
 	leaving  bool
 	sessions map[string]*session
-	open     map[*turn]bool // also of sessions that were closed
+	open     map[*turn.Turn]bool // also of sessions that were closed
 }
 
 func newConn(a *Agent, origin Origin) *conn {
-	return &conn{agent: a, origin: origin, instance: sync.OnceValue(newID), sessions: map[string]*session{}, open: map[*turn]bool{}, idle: newIdle(a.o.ExitIdle)}
+	c := &conn{agent: a, sessions: map[string]*session{}, open: map[*turn.Turn]bool{}, idle: newIdle(a.o.ExitIdle)}
+	c.Conn = turn.NewConn(turn.Options{
+		Confirm: a.o.Confirm, Gates: a.o.Gates, Notice: a.o.Notice, Refusal: a.o.Refusal, Log: a.o.Log,
+	}, &a.slot, origin, c.background)
+	return c
 }
 
 // leave ends the connection in order: no new turns, the open ones ended, what
@@ -169,12 +160,7 @@ func (c *conn) leave() error {
 	defer cancel()
 	c.mu.Lock()
 	c.leaving = true
-	for t := range c.open { // all, before one that ends gives its place to another
-		t.doom(host.StopLeaving)
-	}
-	for t := range c.open {
-		t.stop(host.StopLeaving)
-	}
+	turn.StopAll(slices.Collect(maps.Keys(c.open)), host.StopLeaving)
 	c.mu.Unlock()
 	c.idle.stop()
 	ended := make(chan struct{})
@@ -209,13 +195,13 @@ func (c *conn) giveUp() (told <-chan struct{}) {
 	open := slices.Collect(maps.Keys(c.open))
 	c.mu.Unlock()
 	for _, t := range open {
-		t.giveUp()
+		t.GiveUp()
 	}
 	done := make(chan struct{})
 	go func() { // ends with TurnEnded; only a slow disk outlives leave
 		defer close(done)
 		for _, t := range open {
-			t.session.tell()
+			t.Tell()
 		}
 	}()
 	return done

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/turn"
 	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/host"
 )
@@ -61,7 +61,7 @@ func (c *conn) HandleNotification(method string, params json.RawMessage) {
 		return
 	}
 	if s, err := c.session(r.SessionID); err == nil {
-		s.stop(host.StopCancelled)
+		s.Stop(host.StopCancelled)
 	}
 }
 
@@ -71,11 +71,11 @@ func (c *conn) initialize(r *acp.Request) error {
 		return err
 	}
 	files := req.ClientCapabilities.FS
-	c.client = view.Nameless(files.ReadTextFile || files.WriteTextFile)
+	c.Client = view.Nameless(files.ReadTextFile || files.WriteTextFile)
 	if req.ClientInfo != nil && req.ClientInfo.Name != "" {
-		c.client = view.Known(req.ClientInfo.Name)
+		c.Client = view.Known(req.ClientInfo.Name)
 	}
-	c.client.Terminal, _ = req.ClientCapabilities.Meta["terminal_output"].(bool)
+	c.Client.Terminal, _ = req.ClientCapabilities.Meta["terminal_output"].(bool)
 	c.initialized = true
 	r.Reply(acp.InitializeResponse{
 		ProtocolVersion:   acp.ProtocolVersion,
@@ -99,18 +99,16 @@ func (c *conn) newSession(r *acp.Request) error {
 		return fmt.Errorf("making a session id: %w", err)
 	}
 	s := newSession(c, "sess_"+id.String(), filepath.Clean(req.Cwd))
-	if store := c.agent.o.Store; store != nil {
-		if err := store.Create(context.Background(), s.record()); err != nil {
-			s.notMade(err)
-		}
+	if s.kept != nil {
+		s.kept.create()
 	}
 	c.mu.Lock()
-	c.sessions[s.id] = s
+	c.sessions[s.ID] = s
 	c.mu.Unlock()
-	s.refresh()
+	s.Refresh()
 	b := c.Batch()
-	b.Reply(r, acp.NewSessionResponse{SessionID: s.id, ConfigOptions: s.configOptions()})
-	s.notify(b, s.commands())
+	b.Reply(r, acp.NewSessionResponse{SessionID: s.ID, ConfigOptions: s.ConfigOptions()})
+	s.Notify(b, s.Commands())
 	b.Send()
 	return nil
 }
@@ -156,10 +154,10 @@ func (c *conn) closeSession(r *acp.Request) error {
 		return err
 	}
 	c.mu.Lock()
-	delete(c.sessions, s.id)
+	delete(c.sessions, s.ID)
 	c.mu.Unlock()
-	s.stop(host.StopCancelled)
-	s.whenIdle(func() { r.Reply(struct{}{}) })
+	s.Stop(host.StopCancelled)
+	s.WhenIdle(func() { r.Reply(struct{}{}) })
 	return nil
 }
 
@@ -172,11 +170,13 @@ func (c *conn) setConfigOption(r *acp.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.setOption(req.ConfigID, req.Value); err != nil {
+	if err := s.SetOption(req.ConfigID, req.Value); err != nil {
 		return acp.Errorf(acp.CodeInvalidParams, "%w", err)
 	}
-	s.update()
-	r.Reply(acp.SetConfigOptionResponse{ConfigOptions: s.configOptions()})
+	if s.kept != nil {
+		s.kept.Named()
+	}
+	r.Reply(acp.SetConfigOptionResponse{ConfigOptions: s.ConfigOptions()})
 	return nil
 }
 
@@ -192,31 +192,30 @@ func (c *conn) prompt(r *acp.Request) error {
 		return err
 	}
 	s.follow()
-	t := newTurn(s, r, req.Prompt)
-	t.meta = req.Meta
-	if !s.open(t) {
-		return acp.Errorf(acp.CodeInvalidRequest, "a command is still running in this session: wait for it to end, or cancel it").With("sessionId", s.id)
+	t := turn.New(s.Thread, r, req, s.loaded)
+	if !s.Open(t) {
+		return acp.Errorf(acp.CodeInvalidRequest, "a command is still running in this session: wait for it to end, or cancel it").With("sessionId", s.ID)
 	}
-	if t.begin() {
+	if t.Begin() {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.leaving {
-		t.finish(cancelledEnd(view.StateInterrupted))
+		t.Finish()
 		return nil
 	}
 	c.idle.turn(1)
 	c.open[t] = true
-	c.turns.Go(t.run) // waited for by leave; ended by the turn itself or by stop
+	c.turns.Go(func() { defer c.forget(t); t.Run() }) // waited for by leave; ended by the turn itself or by stop
 	// The reader may be about to wait in the kernel together with this
 	// processor: the turn gets it first.
 	defer runtime.Gosched()
 	return nil
 }
 
-// aside does what must not hold up the reader; leave waits for it.
-func (c *conn) aside(f func()) {
+// background does what must not hold up the reader; leave waits for it.
+func (c *conn) background(f func()) {
 	c.mu.Lock()
 	leaving := c.leaving
 	if !leaving {
@@ -229,7 +228,7 @@ func (c *conn) aside(f func()) {
 }
 
 // forget is the end of a turn's goroutine.
-func (c *conn) forget(t *turn) {
+func (c *conn) forget(t *turn.Turn) {
 	c.mu.Lock()
 	delete(c.open, t)
 	c.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -54,15 +53,15 @@ func (c *conn) openSession(r *acp.Request) error {
 		return err
 	}
 	if r.Method == acp.MethodSessionResume {
-		s.closeLast()
+		s.endLast()
 		b := c.Batch()
 		s.opened(b, r)
 		b.Send()
 		return nil
 	}
-	client, before, done := s.client(), s.loaded, make(chan struct{})
+	client, before, done := s.Seen(), s.loaded, make(chan struct{})
 	s.loaded = done
-	c.aside(func() { // bounded by what a replay may hold
+	c.background(func() { // bounded by what a replay may hold
 		defer close(done)
 		if before != nil {
 			<-before
@@ -94,26 +93,12 @@ func (c *conn) restore(id, cwd string) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if live := c.sessions[id]; live != nil {
-		live.moveTo(rec.Cwd)
+		live.MoveTo(rec.Cwd, c.agent.host(rec.Cwd))
 		return live, nil
 	}
 	s := restored(c, rec)
 	c.sessions[id] = s
 	return s, nil
-}
-
-// follow looks at the allow-list anew, and goes where the session was opened
-// since, when its directory is gone.
-func (s *session) follow() {
-	allow := s.refresh()
-	store := s.conn.agent.o.Store
-	if store == nil || allow.ManifestDir == s.dir || syscall.Access(s.dir, 1 /* X_OK */) == nil {
-		return
-	}
-	if rec, err := store.Get(context.Background(), s.id); err == nil && checkDir(rec.Cwd) == nil {
-		s.moveTo(rec.Cwd)
-		s.refresh()
-	}
 }
 
 // sameDir compares directories after symlinks.
@@ -138,30 +123,30 @@ func storeError(id string, err error) error {
 
 // opened adds the answer to a load or resume, and what a client should know then.
 func (s *session) opened(b *acp.Batch, r *acp.Request) {
-	s.refresh()
-	b.Reply(r, acp.LoadSessionResponse{ConfigOptions: s.configOptions()})
-	s.notify(b, s.commands())
+	s.Refresh()
+	b.Reply(r, acp.LoadSessionResponse{ConfigOptions: s.ConfigOptions()})
+	s.Notify(b, s.Commands())
 }
 
 // load replays the thread, then answers. What the open turn sends meanwhile
 // waits: it comes after the answer, and nothing is lost or doubled.
 func (c *conn) load(s *session, r *acp.Request, client view.Client) {
-	s.wire.Lock()
-	defer s.wire.Unlock()
+	s.Wire.Lock()
+	defer s.Wire.Unlock()
 	var p view.Past
-	next, err := c.agent.o.Store.Read(context.Background(), s.id, 0, p.Add)
+	next, err := c.agent.o.Store.Read(context.Background(), s.ID, 0, p.Add)
 	if err == nil {
-		err = s.closeTorn(context.Background(), &p, next)
+		err = s.endInterrupted(context.Background(), &p, next)
 	}
 	if err != nil {
 		c.unload(s)
-		r.Fail(storeError(s.id, err))
+		r.Fail(storeError(s.ID, err))
 		return
 	}
-	s.bar(&s.keeping.unread, nil)
-	s.noteCancelled(p.Events)
+	s.kept.read(nil)
+	s.NoteCancelled(p.Events)
 	b := c.Batch()
-	view.Replay(client, p, s.running(), func(u acp.SessionUpdate) { s.notify(b, u) })
+	view.Replay(client, p, s.Running(), func(u acp.SessionUpdate) { s.Notify(b, u) })
 	s.opened(b, r)
 	b.Send()
 }
@@ -169,13 +154,11 @@ func (c *conn) load(s *session, r *acp.Request, client view.Client) {
 // unload takes a session back that could not be loaded, unless a turn of it
 // runs: what is damaged is not written to.
 func (c *conn) unload(s *session) {
-	s.mu.Lock()
-	idle := s.turn == nil
-	s.mu.Unlock()
+	idle := s.Running() == ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if idle && c.sessions[s.id] == s {
-		delete(c.sessions, s.id)
+	if idle && c.sessions[s.ID] == s {
+		delete(c.sessions, s.ID)
 	}
 }
 
@@ -226,10 +209,10 @@ func (c *conn) deleteSession(r *acp.Request) error {
 	}
 	// It may have to wait for another process's turn.
 	if s == nil {
-		c.aside(remove)
+		c.background(remove)
 		return nil
 	}
-	s.stop(host.StopCancelled)
-	s.whenIdle(func() { c.aside(remove) })
+	s.Stop(host.StopCancelled)
+	s.WhenIdle(func() { c.background(remove) })
 	return nil
 }

@@ -25,7 +25,7 @@ const module = "github.com/chant-acp/chant-acp"
 var imports = map[string][]string{
 	"acp":           {},
 	"acp/acptest":   {"acp"},
-	"acp/agent":     {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
+	"acp/agent":     {"acp", "acp/agent/turn", "acp/agent/view", "host"},
 	"command":       {},
 	"host":          {"command", "host/subject"},
 	"host/gitstate": {},
@@ -33,6 +33,7 @@ var imports = map[string][]string{
 	"host/op/eval":  {"host/op", "host/op/eval/internal/wire"},
 
 	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host", "host/subject"},
+	"acp/agent/turn":       {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"acp/agent/view/shape": {},
 
 	"host/local/httpask":         {},
@@ -114,7 +115,7 @@ var anyTest = []string{"host/process", "cmd/internal/console/consoletest"}
 // together with what it is for.
 var testImports = map[string][]string{
 	"acp/acptest":        {"acp/agent", "command", "host", "host/project"},
-	"acp/agent":          {"acp/acptest", "host/project", "runtime/thread"},
+	"acp/agent":          {"acp/acptest", "command", "host/project", "host/subject", "runtime/thread"},
 	"cmd/chant-acp":      {"acp/acptest", "acp/agent", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/thread"},
 	"host/local":         {"host/local/httpask/client"},
 	"host/local/httpask": {"host/local/httpask/client"},

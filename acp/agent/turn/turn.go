@@ -1,10 +1,9 @@
-package agent
+package turn
 
 import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -14,8 +13,8 @@ import (
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
-// end is how a turn ended.
-type end struct {
+// outcome is how a turn ended.
+type outcome struct {
 	reason acp.StopReason
 	state  string
 	line   string // the command line, where there was one
@@ -25,12 +24,12 @@ type end struct {
 	took   time.Duration
 }
 
-func cancelledEnd(state string) end { return end{reason: acp.StopCancelled, state: state} }
+func cancelledOutcome(state string) outcome { return outcome{reason: acp.StopCancelled, state: state} }
 
-// turn is one prompt, from its registration to its response.
-type turn struct {
-	session *session
-	conn    *conn
+// Turn is one prompt, from its registration to its response.
+type Turn struct {
+	session *Thread
+	conn    *Conn
 	req     *acp.Request
 	id      string // unique for ever
 	blocks  []acp.ContentBlock
@@ -44,53 +43,49 @@ type turn struct {
 	// repeats is the command line that was cancelled right before this prompt.
 	repeats string
 
-	looked bool       // the allow-list was looked at just now
-	next   func() end // what is left to do after prepare
+	justRefreshed bool           // the allow-list was looked at just now
+	next          func() outcome // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
 	loaded chan struct{}
 	// release, where set, lets other processes run turns of the thread.
 	release func()
 }
 
-// newTurn is called on the reading goroutine.
-func newTurn(s *session, r *acp.Request, blocks []acp.ContentBlock) *turn {
-	c := s.conn
-	c.count++
-	id := c.instance() + "." + strconv.FormatUint(c.count, 10)
-	o := c.agent.o
-	client := s.client()
-	wanted := o.TurnEnded != nil && (o.TurnsWanted == nil || o.TurnsWanted(s.dir))
-	t := &turn{
-		session: s, conn: c, req: r, id: id, blocks: blocks, client: client, loaded: s.loaded,
-		recorder: newRecorder(s, id, client, wanted),
+// New makes the Turn of a prompt, on the reading goroutine. loaded is closed once
+// the loads before it are answered; nil for none.
+func New(s *Thread, r *acp.Request, p acp.PromptRequest, loaded chan struct{}) *Turn {
+	id, client := s.conn.nextID(), s.Seen()
+	t := &Turn{
+		session: s, conn: s.conn, req: r, id: id, blocks: p.Prompt, meta: p.Meta, client: client, loaded: loaded,
+		recorder: newRecorder(s, id, client),
 	}
 	t.stage = &view.Stage{Recorder: t.recorder, Client: t.client}
 	return t
 }
 
-// begin does what needs no program, on the reading goroutine where nothing else
+// Begin does what needs no program, on the reading goroutine where nothing else
 // has arrived: a refusal then costs no change of goroutine. It says whether the
-// turn is over; else run goes on.
-func (t *turn) begin() bool {
+// turn is over; else Run goes on.
+func (t *Turn) Begin() bool {
 	if t.conn.Pending() || t.loading() {
 		return false
 	}
-	t.looked = true
+	t.justRefreshed = true
 	e := t.guarded(t.prepare)
-	t.looked = false
+	t.justRefreshed = false
 	if t.next != nil {
 		return false
 	}
 	t.finish(e)
-	if t.wanted {
-		t.conn.aside(t.session.tell)
+	if t.observed {
+		t.conn.Background(t.session.log.Tell)
 	}
 	return true
 }
 
 // loading says whether the thread is still being replayed for a load that came
 // before this prompt: its turn comes after the answer.
-func (t *turn) loading() bool {
+func (t *Turn) loading() bool {
 	if t.loaded == nil {
 		return false
 	}
@@ -102,14 +97,13 @@ func (t *turn) loading() bool {
 	}
 }
 
-// run is the turn's goroutine.
-func (t *turn) run() {
-	defer t.conn.forget(t)
+// Run is the turn's goroutine.
+func (t *Turn) Run() {
 	unwatch := context.AfterFunc(t.req.Context(), func() { t.stop(host.StopCancelled) })
 	if t.loaded != nil {
 		<-t.loaded // a replay is bounded, and waits for no turn that is not shown
 	}
-	e := t.guarded(func() end {
+	e := t.guarded(func() outcome {
 		t.settle() // a cancel in the same packet is seen before anything starts
 		if t.next == nil {
 			if e := t.prepare(); t.next == nil {
@@ -120,11 +114,13 @@ func (t *turn) run() {
 	})
 	unwatch()
 	t.finish(e)
-	t.session.tell()
+	if t.observed {
+		t.session.log.Tell()
+	}
 }
 
 // settle takes note of every cancel that has arrived so far.
-func (t *turn) settle() {
+func (t *Turn) settle() {
 	t.conn.Settle()
 	if t.req.Context().Err() != nil {
 		t.stop(host.StopCancelled)
@@ -133,13 +129,13 @@ func (t *turn) settle() {
 
 // guarded turns a panic into a failed turn: the client gets its answer on every
 // path.
-func (t *turn) guarded(do func() end) (e end) {
+func (t *Turn) guarded(do func() outcome) (e outcome) {
 	defer func() {
 		if x := recover(); x != nil {
-			t.conn.agent.o.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
+			t.conn.Options.Log.Error().Interface("panic", x).Bytes("stack", debug.Stack()).Msg("a turn panicked")
 			t.crash()
 			t.recorder.say("This turn failed inside the agent; its log on stderr says where. The command may have run in part.")
-			t.next, e = nil, end{reason: acp.StopEndTurn, state: view.StateFailed}
+			t.next, e = nil, outcome{reason: acp.StopEndTurn, state: view.StateFailed}
 		}
 	}()
 	return do()
@@ -147,7 +143,7 @@ func (t *turn) guarded(do func() end) (e end) {
 
 // prepare decides what the prompt is, and ends the turn where that is all there
 // is to do. It does not wait for anything.
-func (t *turn) prepare() end {
+func (t *Turn) prepare() outcome {
 	t.Add(t.promptEvent())
 	t.session.mu.Lock()
 	t.repeats, t.session.cancelled = t.session.cancelled, ""
@@ -171,13 +167,13 @@ func (t *turn) prepare() end {
 	if inv.Kind == command.KindBuiltin {
 		return t.builtin(allow, inv)
 	}
-	return t.later(inv, func() end { return t.command(inv) })
+	return t.later(inv, func() outcome { return t.command(inv) })
 }
 
 // allowList is what may run now.
-func (t *turn) allowList() host.AllowList {
-	if !t.looked {
-		return t.session.refresh()
+func (t *Turn) allowList() host.AllowList {
+	if !t.justRefreshed {
+		return t.session.Refresh()
 	}
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
@@ -185,7 +181,7 @@ func (t *turn) allowList() host.AllowList {
 }
 
 // parse reads the prompt as a command that runs in dir.
-func (t *turn) parse(allow host.AllowList, dir string) (*command.Invocation, error) {
+func (t *Turn) parse(allow host.AllowList, dir string) (*command.Invocation, error) {
 	o := t.parseOptions()
 	words, err := promptWords(t.blocks, dir, func(text string) ([]string, error) { return allow.Registry.Split(text, o) })
 	if err != nil {
@@ -194,7 +190,7 @@ func (t *turn) parse(allow host.AllowList, dir string) (*command.Invocation, err
 	return allow.Registry.Parse(words, o)
 }
 
-func (t *turn) parseOptions() command.ParseOptions {
+func (t *Turn) parseOptions() command.ParseOptions {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	return command.ParseOptions{Environment: t.session.env}
@@ -203,7 +199,7 @@ func (t *turn) parseOptions() command.ParseOptions {
 // greet sends what a client should know before the turn and may have missed:
 // the slash commands at the first prompt and after a change, the notice, and
 // what is wrong with the manifest.
-func (t *turn) greet(allow host.AllowList) {
+func (t *Turn) greet(allow host.AllowList) {
 	s := t.session
 	s.mu.Lock()
 	news, changed := s.shown != allow.Version, s.listed != allow.Version
@@ -212,14 +208,14 @@ func (t *turn) greet(allow host.AllowList) {
 	if allow.Problem != nil {
 		problem = allow.Problem.Error()
 	}
-	tell := problem != s.told && problem != ""
-	s.told = problem
+	tell := problem != s.problem && problem != ""
+	s.problem = problem
 	s.mu.Unlock()
 	if news {
-		t.Show(s.commands())
+		t.Show(s.Commands())
 	}
 	if changed {
-		t.Show(acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
+		t.Show(acp.ConfigOptionUpdate{ConfigOptions: s.ConfigOptions()})
 	}
 	noticed := t.notice()
 	if tell {
@@ -231,8 +227,8 @@ func (t *turn) greet(allow host.AllowList) {
 }
 
 // notice tells the client the agent's notice, if it was not told yet.
-func (t *turn) notice() bool {
-	n := t.conn.agent.o.Notice
+func (t *Turn) notice() bool {
+	n := t.conn.Options.Notice
 	if n.Text == "" || !t.conn.noticed.CompareAndSwap(false, true) {
 		return false
 	}
@@ -245,17 +241,17 @@ func (t *turn) notice() bool {
 }
 
 // say sends text at once. It does not wait for the client to read: a turn says
-// little, and may hold the place.
-func (t *turn) say(text string) {
+// little, and may hold the slot.
+func (t *Turn) say(text string) {
 	t.recorder.say(text)
 	t.Flush()
 }
 
 // refuse ends a turn whose prompt is not a command. Nothing ran.
-func (t *turn) refuse(err error) end {
+func (t *Turn) refuse(err error) outcome {
 	t.recorder.say(view.Refusal(err))
 	reason := acp.StopRefusal
-	switch t.conn.agent.o.Refusal {
+	switch t.conn.Options.Refusal {
 	case "refusal":
 	case "end_turn":
 		reason = acp.StopEndTurn
@@ -264,12 +260,12 @@ func (t *turn) refuse(err error) end {
 			reason = acp.StopEndTurn
 		}
 	}
-	return end{reason: reason, state: view.StateRefused}
+	return outcome{reason: reason, state: view.StateRefused}
 }
 
 // stoppedBeforeStart ends a turn that was stopped while no program ran.
-func (t *turn) stoppedBeforeStart(line string) end {
-	e := cancelledEnd(view.StateCancelled)
+func (t *Turn) stoppedBeforeStart(line string) outcome {
+	e := cancelledOutcome(view.StateCancelled)
 	if t.reason() == host.StopLeaving {
 		e.state = view.StateInterrupted
 	}
@@ -279,19 +275,19 @@ func (t *turn) stoppedBeforeStart(line string) end {
 
 // finish answers the prompt and frees the session for the next one. No update
 // of this turn follows the answer, and none of the next precedes it.
-func (t *turn) finish(e end) {
+func (t *Turn) finish(e outcome) {
 	for _, f := range t.answer(e) {
 		f()
 	}
 }
 
-func (t *turn) answer(e end) (after []func()) {
+func (t *Turn) answer(e outcome) (after []func()) {
 	s := t.session
 	if !t.isOver() {
-		t.Add(Event{Kind: EventEnd, Client: t.client.Name, End: &EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
+		t.Add(view.Event{Kind: view.EventEnd, Client: t.client.Name, End: &view.EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
 	}
-	s.wire.Lock()
-	defer s.wire.Unlock()
+	s.Wire.Lock()
+	defer s.Wire.Unlock()
 	t.write()
 	late := t.conn.Batch()
 	t.showLate(late)
@@ -300,7 +296,9 @@ func (t *turn) answer(e end) (after []func()) {
 	}
 	if s.name(e) {
 		t.Show(acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
-		s.update()
+		if s.log != nil {
+			s.log.Named()
+		}
 	}
 	if t.release != nil {
 		t.release() // no sooner: who gets the thread next finds the end of this turn
@@ -310,11 +308,13 @@ func (t *turn) answer(e end) (after []func()) {
 	if e.line != "" {
 		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.client.Name})
 	}
-	if told := t.takeTold(); len(told) > 0 {
-		s.untold = append(s.untold, told)
-	}
-	if text := s.lossText(); text != "" {
-		t.Show(acp.AgentMessageChunk{Content: acp.Text(text)})
+	if s.log != nil {
+		if events := t.takeEvents(); len(events) > 0 { // else it was given up
+			s.log.Ended(events)
+		}
+		if text := s.log.News(); text != "" {
+			t.Show(acp.AgentMessageChunk{Content: acp.Text(text)})
+		}
 	}
 	if e.state == view.StateCancelled {
 		s.cancelled = e.line
@@ -327,9 +327,9 @@ func (t *turn) answer(e end) (after []func()) {
 	return after
 }
 
-// giveUp answers for a turn that does not end in time, when the agent leaves.
-func (t *turn) giveUp() {
-	e := &EndEvent{Reason: acp.StopCancelled, State: view.StateInterrupted}
+// GiveUp answers for a turn that does not end in time, when the agent leaves.
+func (t *Turn) GiveUp() {
+	e := &view.EndEvent{Reason: acp.StopCancelled, State: view.StateInterrupted}
 	b := t.conn.Batch()
 	t.showLate(b)
 	for i, c := range t.stage.Open() {
@@ -337,7 +337,7 @@ func (t *turn) giveUp() {
 			e.Line, e.Ran = c.Line, t.running()
 		}
 		for _, event := range c.GiveUp() {
-			t.view.Show(event, func(u acp.SessionUpdate) { t.session.notify(b, u) })
+			t.view.Show(event, func(u acp.SessionUpdate) { t.session.Notify(b, u) })
 		}
 	}
 	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: view.StateInterrupted}})
@@ -345,12 +345,10 @@ func (t *turn) giveUp() {
 	if !gaveUp {
 		return
 	}
-	over := Event{Kind: EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.client.Name, End: e}
-	_ = t.session.write([]Event{over})
-	if told := t.takeTold(); len(told) > 0 {
-		t.session.mu.Lock()
-		t.session.untold = append(t.session.untold, append(told, over))
-		t.session.mu.Unlock()
+	over := view.Event{Kind: view.EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.client.Name, End: e}
+	_ = t.session.write([]view.Event{over})
+	if events := t.takeEvents(); len(events) > 0 {
+		t.session.log.Ended(append(events, over))
 	}
 	for _, f := range after {
 		f()
@@ -358,21 +356,76 @@ func (t *turn) giveUp() {
 }
 
 // crash ends what runs and the open calls, after a panic in mid-run.
-func (t *turn) crash() {
+func (t *Turn) crash() {
 	t.stopper.crash()
 	for _, c := range t.stage.Open() {
 		c.Crash()
 	}
 }
 
-// wait takes the place, telling the person when that takes long.
-func (t *turn) wait(line string, front bool) error {
-	return t.waitAt(&t.conn.agent.place, line, front)
+// wait takes the slot, telling the person when that takes long.
+func (t *Turn) wait(line string, front bool) error {
+	return t.waitAt(t.conn.Slot, line, front)
 }
 
-// waitAt is wait for another place.
-func (t *turn) waitAt(p *place, line string, front bool) error {
+// waitAt is wait for another slot.
+func (t *Turn) waitAt(p *Slot, line string, front bool) error {
 	return p.take(t.context(), line, front, func(holder string) {
 		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", view.Code(brief.Runes(holder, view.TitleRunes))))
 	})
+}
+
+// StopAll stops turns of which none may start anything because another one ends.
+func StopAll(turns []*Turn, why host.Stop) {
+	for _, t := range turns { // all, before one that ends gives its slot to another
+		t.doom(why)
+	}
+	for _, t := range turns {
+		t.stop(why)
+	}
+}
+
+// Tell passes the events of the thread's turns on to who observes them.
+func (t *Turn) Tell() {
+	if t.session.log != nil {
+		t.session.log.Tell()
+	}
+}
+
+// Finish answers a turn that was not begun, because the agent leaves.
+func (t *Turn) Finish() { t.finish(cancelledOutcome(view.StateInterrupted)) }
+
+// later leaves the rest of the turn to its goroutine, which has the thread for
+// itself: no other process runs a turn of it meanwhile. inv is the command, nil
+// where that is not known yet.
+func (t *Turn) later(inv *command.Invocation, next func() outcome) outcome {
+	return t.deferred(func() outcome {
+		if t.session.log == nil {
+			return next()
+		}
+		release, err := t.session.log.Lock(t.context())
+		t.release = release
+		switch {
+		case t.context().Err() != nil && inv != nil:
+			return t.stoppedBeforeStart(inv.Line).about(inv)
+		case t.context().Err() != nil:
+			return t.stoppedBeforeStart("")
+		case err != nil:
+			return t.refuse(err)
+		}
+		return next()
+	})
+}
+
+// deferred leaves the rest of the turn to its goroutine. The prompt is kept before
+// that waits for anything; where nothing waits, all is kept at once.
+func (t *Turn) deferred(next func() outcome) outcome {
+	t.Flush()
+	t.next = next
+	return outcome{}
+}
+
+// use keeps, before it returns, that a code is used up.
+func (t *Turn) use(code string) error {
+	return t.writeNow(view.Event{Kind: view.EventUsed, Text: code})
 }

@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"context"
@@ -13,28 +13,28 @@ import (
 )
 
 // opBuiltin carries out a built-in about Ops. What runs steps has the thread for
-// itself and queues for the place; what looks or decides waits for neither.
-func (t *turn) opBuiltin(inv *command.Invocation) end {
+// itself and queues for the slot; what looks or decides waits for neither.
+func (t *Turn) opBuiltin(inv *command.Invocation) outcome {
 	if err := t.mayDecide(inv); err != nil {
 		return t.refuse(err)
 	}
 	if inv.Name == "run" || inv.Name == "reject" {
-		return t.later(inv, func() end { return t.runSteps(inv) })
+		return t.later(inv, func() outcome { return t.runSteps(inv) })
 	}
-	return t.aside(func() end {
+	return t.deferred(func() outcome {
 		if t.stopped() {
 			return t.stoppedBeforeStart("")
 		}
 		e, err := t.lookOrDecide(inv)
 		if err != nil {
-			return t.undone(err)
+			return t.nothingDone(err)
 		}
 		return e
 	})
 }
 
 // runSteps carries out what runs steps.
-func (t *turn) runSteps(inv *command.Invocation) end {
+func (t *Turn) runSteps(inv *command.Invocation) outcome {
 	if inv.Name == "reject" {
 		return t.rejectGate(inv)
 	}
@@ -45,7 +45,7 @@ func (t *turn) runSteps(inv *command.Invocation) end {
 }
 
 // opAgain is runSteps for a line of the history.
-func (t *turn) opAgain(inv *command.Invocation) end {
+func (t *Turn) opAgain(inv *command.Invocation) outcome {
 	if err := t.mayDecide(inv); err != nil {
 		return t.refuse(err)
 	}
@@ -53,7 +53,7 @@ func (t *turn) opAgain(inv *command.Invocation) end {
 }
 
 // mayDecide refuses what only a person may do.
-func (t *turn) mayDecide(inv *command.Invocation) error {
+func (t *Turn) mayDecide(inv *command.Invocation) error {
 	switch inv.Name {
 	case "approve", "reject", "signal":
 		if why := t.noPerson(); why != "" {
@@ -64,10 +64,10 @@ func (t *turn) mayDecide(inv *command.Invocation) error {
 }
 
 // lookOrDecide carries out what runs nothing.
-func (t *turn) lookOrDecide(inv *command.Invocation) (end, error) {
+func (t *Turn) lookOrDecide(inv *command.Invocation) (outcome, error) {
 	rt, err := t.session.host.Ops()
 	if err != nil {
-		return end{}, err
+		return outcome{}, err
 	}
 	ref := host.RunRef{ID: inv.Op.Run, Op: inv.Op.Op}
 	switch inv.Name {
@@ -90,7 +90,7 @@ func (t *turn) lookOrDecide(inv *command.Invocation) (end, error) {
 		w, err := rt.Signal(t.context(), host.EventSignal{Key: inv.Op.Key, Payload: inv.Op.Payload, RunID: inv.Op.Run, Actor: t.actor()})
 		return t.toldOfWait(w), err
 	}
-	return end{}, fmt.Errorf("%s is not part of this version", view.Code(inv.Name))
+	return outcome{}, fmt.Errorf("%s is not part of this version", view.Code(inv.Name))
 }
 
 func gateAnswerOf(l *command.OpLine, approve bool, by host.Actor) host.GateAnswer {
@@ -98,7 +98,7 @@ func gateAnswerOf(l *command.OpLine, approve bool, by host.Actor) host.GateAnswe
 }
 
 // rejectGate is `reject`: the run fails, and its compensation runs in this turn.
-func (t *turn) rejectGate(inv *command.Invocation) end {
+func (t *Turn) rejectGate(inv *command.Invocation) outcome {
 	r, err := t.newOpTurn(inv)
 	if err != nil {
 		return t.refuse(err)
@@ -108,8 +108,8 @@ func (t *turn) rejectGate(inv *command.Invocation) end {
 
 // toldOf ends a turn that told of a run. It is not told where there was an error,
 // which the caller has.
-func (t *turn) toldOf(info host.RunInfo, text string) end {
-	e := end{reason: acp.StopEndTurn, state: view.StateCompleted, meta: chantMeta{RunID: info.ID}}
+func (t *Turn) toldOf(info host.RunInfo, text string) outcome {
+	e := outcome{reason: acp.StopEndTurn, state: view.StateCompleted, meta: chantMeta{RunID: info.ID}}
 	if info.ID != "" {
 		t.recorder.say(text)
 	}
@@ -117,12 +117,12 @@ func (t *turn) toldOf(info host.RunInfo, text string) end {
 }
 
 // toldOfWait ends a turn in which something was decided.
-func (t *turn) toldOfWait(w host.OpWait) end {
+func (t *Turn) toldOfWait(w host.OpWait) outcome {
 	if w.State != host.WaitApproved && w.State != host.WaitSignaled {
-		return end{} // the caller has the error
+		return outcome{} // the caller has the error
 	}
 	t.recorder.say(view.Sentence(view.DecisionText(w)) + " To go on, type\n\n" + view.Fenced(w.Continue) + "\n")
-	return end{reason: acp.StopEndTurn, state: view.StateCompleted, meta: chantMeta{RunID: w.RunID, Gate: gateName(w)}}
+	return outcome{reason: acp.StopEndTurn, state: view.StateCompleted, meta: chantMeta{RunID: w.RunID, Gate: gateName(w)}}
 }
 
 func gateName(w host.OpWait) string {
@@ -135,21 +135,21 @@ func gateName(w host.OpWait) string {
 // maxListed bounds the runs that are looked at for what came of each Op.
 const maxListed = 1000
 
-func (t *turn) listOps(rt host.Runtime, asJSON bool) (end, error) {
+func (t *Turn) listOps(rt host.Runtime, asJSON bool) (outcome, error) {
 	set, err := t.session.host.OpSet(t.context())
 	if err != nil {
-		return end{}, err
+		return outcome{}, err
 	}
 	if asJSON {
 		var b strings.Builder
 		if err := set.WriteJSON(&b); err != nil {
-			return end{}, err
+			return outcome{}, err
 		}
 		return t.tellText(view.Fenced(b.String())), nil
 	}
 	runs, err := rt.Runs(t.context(), host.RunQuery{Limit: maxListed})
 	if err != nil {
-		return end{}, err
+		return outcome{}, err
 	}
 	return t.tellText(view.Fenced(set.List(func(name string) string {
 		for _, r := range runs {
@@ -173,10 +173,10 @@ func resultText(r host.RunInfo) string {
 	return fmt.Sprintf("%s at %s (run %s)", text, view.Moment(r.Ended), r.ID)
 }
 
-func (t *turn) listRuns(rt host.Runtime, l *command.OpLine) (end, error) {
+func (t *Turn) listRuns(rt host.Runtime, l *command.OpLine) (outcome, error) {
 	runs, err := rt.Runs(t.context(), host.RunQuery{Op: l.Op, Open: l.Open})
 	if err != nil {
-		return end{}, err
+		return outcome{}, err
 	}
 	if len(runs) == 0 {
 		return t.tellText("There are no such runs in this project."), nil
@@ -186,7 +186,7 @@ func (t *turn) listRuns(rt host.Runtime, l *command.OpLine) (end, error) {
 
 // runLog shows what the steps of a run printed, as it comes where that is asked
 // for.
-func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error) {
+func (t *Turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (outcome, error) {
 	cfg := t.session.outputConfig()
 	cfg.Quiet = false // it was asked for
 	cfg.LogPath = func() string {
@@ -194,12 +194,12 @@ func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error
 		return view.WholeLog(info)
 	}
 	cfg.Emit = func(text string) error {
-		return t.Stream(t.context(), Event{Kind: EventOutput, Text: text, Plain: true})
+		return t.Stream(t.context(), view.Event{Kind: view.EventOutput, Text: text, Plain: true})
 	}
 	s := shape.New(cfg)
 	err := rt.RunLog(t.context(), ref, follow, shaperWriter{s})
 	for _, piece := range s.Finish() {
-		t.Add(Event{Kind: EventOutput, Text: piece, Plain: true})
+		t.Add(view.Event{Kind: view.EventOutput, Text: piece, Plain: true})
 	}
 	s.Wait()
 	stats := s.Stats()
@@ -214,7 +214,7 @@ func (t *turn) runLog(rt host.Runtime, ref host.RunRef, follow bool) (end, error
 	case stats.Bytes == 0:
 		t.recorder.say("Its steps have printed nothing.\n")
 	}
-	return end{reason: acp.StopEndTurn, state: view.StateCompleted}, err
+	return outcome{reason: acp.StopEndTurn, state: view.StateCompleted}, err
 }
 
 // shaperWriter is a shaper that what copies can write to.

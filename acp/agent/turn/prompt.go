@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent/view"
 	"github.com/chant-acp/chant-acp/internal/fileuri"
 )
 
@@ -87,4 +88,32 @@ func linkPath(uri, root string) (string, error) {
 		path = "./" + path
 	}
 	return path, nil
+}
+
+// keptPrompt bounds what is kept of the texts of a prompt, in bytes of JSON. A
+// command line is never longer; what is, was refused.
+const keptPrompt = 64 << 10
+
+// promptEvent is what is kept of the prompt.
+func (t *Turn) promptEvent() view.Event {
+	blocks, room := slices.Clone(t.blocks[:min(len(t.blocks), 64)]), keptPrompt
+	for i := range blocks {
+		blocks[i].Text = view.Cut(blocks[i].Text, max(room, len("…")))
+		room -= view.JSONLen(blocks[i].Text)
+		blocks[i].Data, blocks[i].Resource = "", shortResource(blocks[i].Resource)
+		for _, field := range []*string{&blocks[i].URI, &blocks[i].Name, &blocks[i].Title, &blocks[i].MimeType} {
+			*field = view.Cut(*field, view.FieldBytes)
+		}
+		blocks[i].Meta = nil
+	}
+	return view.Event{Kind: view.EventPrompt, Prompt: blocks, Client: t.client.Name}
+}
+
+// shortResource keeps the name of an embedded resource, which is refused anyway.
+func shortResource(r *acp.EmbeddedResource) *acp.EmbeddedResource {
+	if r == nil {
+		return nil
+	}
+	empty := ""
+	return &acp.EmbeddedResource{URI: view.Cut(r.URI, view.FieldBytes), Text: &empty}
 }

@@ -12,66 +12,64 @@ import (
 // freeLook is how long to wait for the lock of a thread that may be busy.
 const freeLook = 50 * time.Millisecond
 
-// closeLast ends the last turn of the thread where a crash left it open. It runs
+// endLast ends the last turn of the thread where a crash left it open. It runs
 // on the reading goroutine and waits for nobody: who has the wire may wait for
 // the client to read, and is a turn of this process, or a load, which looks by
 // itself.
-func (s *session) closeLast() {
-	if !s.wire.TryLock() {
+func (s *session) endLast() {
+	if !s.Wire.TryLock() {
 		return
 	}
-	defer s.wire.Unlock()
+	defer s.Wire.Unlock()
 	ctx := context.Background()
 	var p view.Past
-	next, err := s.conn.agent.o.Store.Read(ctx, s.id, LastTurn, p.Add)
+	next, err := s.conn.agent.o.Store.Read(ctx, s.ID, LastTurn, p.Add)
 	if err == nil {
-		err = s.closeTorn(ctx, &p, next)
+		err = s.endInterrupted(ctx, &p, next)
 	}
-	s.noteCancelled(p.Events)
+	s.NoteCancelled(p.Events)
 	if err != nil { // who reads all of it says so
-		s.conn.agent.o.Log.Warn().Err(err).Str("session", s.id).Msg("the end of a thread was not looked at")
+		s.conn.agent.o.Log.Warn().Err(err).Str("session", s.ID).Msg("the end of a thread was not looked at")
 	}
 }
 
-// closeTorn ends the turns that a crash left open, unless another process is at
+// endInterrupted ends the turns that a crash left open, unless another process is at
 // it. p is the thread as it was read up to position.
-func (s *session) closeTorn(ctx context.Context, p *view.Past, position int64) error {
-	if len(s.torn(p)) == 0 {
+func (s *session) endInterrupted(ctx context.Context, p *view.Past, position int64) error {
+	if len(s.unended(p)) == 0 {
 		return nil
 	}
 	now, cancel := context.WithTimeout(ctx, freeLook)
 	defer cancel()
-	release, err := s.conn.agent.o.Store.Lock(now, s.id)
+	release, err := s.conn.agent.o.Store.Lock(now, s.ID)
 	if err != nil {
 		return nil // it is running elsewhere, or nothing can be written
 	}
 	defer release()
 	// What seemed open may have ended since it was read.
-	if _, err := s.conn.agent.o.Store.Read(ctx, s.id, position, p.Add); err != nil {
+	if _, err := s.conn.agent.o.Store.Read(ctx, s.ID, position, p.Add); err != nil {
 		return err
 	}
-	ends := s.torn(p)
+	ends := s.unended(p)
 	if len(ends) == 0 {
 		return nil
 	}
-	_ = s.write(ends)
+	_ = s.kept.Write(ends)
 	for _, e := range ends {
 		_ = p.Add(e)
 	}
 	return nil
 }
 
-// torn makes the ends of the turns that have none and are not this session's
+// unended makes the ends of the turns that have none and are not this session's
 // own. What they ran last is when they are taken to have ended.
-func (s *session) torn(p *view.Past) []Event {
-	s.mu.Lock()
-	running := s.turn
-	s.mu.Unlock()
+func (s *session) unended(p *view.Past) []Event {
+	running := s.Running()
 	var ends []Event
 	for _, e := range p.Events {
 		at := slices.IndexFunc(ends, func(end Event) bool { return end.Turn == e.Turn })
 		switch {
-		case at < 0 && e.Kind != EventEnd && e.Kind != EventGap && (running == nil || e.Turn != running.id):
+		case at < 0 && e.Kind != EventEnd && e.Kind != EventGap && e.Turn != running:
 			// Most often its prompt; what is left out of a long turn began with one.
 			ends = append(ends, Event{
 				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
@@ -94,18 +92,4 @@ func (s *session) torn(p *view.Past) []Event {
 		}
 	}
 	return ends
-}
-
-// noteCancelled takes note of the line that was cancelled last, with nothing asked
-// since; events are the end of the thread.
-func (s *session) noteCancelled(events []Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turn != nil {
-		return
-	}
-	s.cancelled = ""
-	if n := len(events); n > 0 && events[n-1].Kind == EventEnd && events[n-1].End != nil && events[n-1].End.State == view.StateCancelled {
-		s.cancelled = events[n-1].End.Line
-	}
 }

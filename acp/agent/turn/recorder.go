@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"context"
@@ -14,37 +14,38 @@ import (
 // turn. It ends with the answer to the prompt: nothing is sent after that.
 type recorder struct {
 	turn    string // the turn's id
-	session *session
+	session *Thread
 	view    *view.View
-	keeps   bool // there is a store
+	keeps   bool // there is a Log
 
 	// Of the turn's goroutine.
-	batch *acp.Batch // what is sent with the next flush
-	list  []Event    // what is kept with the next flush
+	batch *acp.Batch   // what is sent with the next flush
+	list  []view.Event // what is kept with the next flush
 
 	mu    sync.Mutex
 	late  []acp.SessionUpdate // what Stream gave up: a tool call may be announced there
 	over  bool                // it is answered
 	after []func()            // what waits for that
-	// wanted says that somebody wants to know of the turn: all of it is in told,
-	// which is bounded by toldOutput, the bytes of output there were.
-	wanted     bool
-	told       []Event
-	toldOutput int
+	// observed says that somebody wants to know of the turn: all of it is in events,
+	// which is bounded by outputBytes, the bytes of output there were.
+	observed    bool
+	events      []view.Event
+	outputBytes int
 }
 
 var _ view.Recorder = (*recorder)(nil)
 
-func newRecorder(s *session, turn string, c view.Client, wanted bool) *recorder {
-	return &recorder{turn: turn, session: s, view: view.New(c), keeps: s.conn.agent.o.Store != nil, batch: s.conn.Batch(), wanted: wanted}
+func newRecorder(s *Thread, turn string, c view.Client) *recorder {
+	keeps := s.log != nil
+	return &recorder{turn: turn, session: s, view: view.New(c), keeps: keeps, batch: s.conn.Batch(), observed: keeps && s.log.Observed()}
 }
 
 // Add implements view.Recorder.
-func (r *recorder) Add(e Event) {
+func (r *recorder) Add(e view.Event) {
 	if r.keeps {
 		e = r.stamped(e)
 		if r.list == nil {
-			r.list = make([]Event, 0, 4) // a refusal's are three
+			r.list = make([]view.Event, 0, 4) // a refusal's are three
 		}
 		r.list = append(r.list, e)
 	}
@@ -52,7 +53,7 @@ func (r *recorder) Add(e Event) {
 }
 
 // Show implements view.Recorder.
-func (r *recorder) Show(u acp.SessionUpdate) { r.session.notify(r.batch, u) }
+func (r *recorder) Show(u acp.SessionUpdate) { r.session.Notify(r.batch, u) }
 
 // Said implements view.Recorder.
 func (r *recorder) Said() bool { return r.view.Said() }
@@ -60,7 +61,7 @@ func (r *recorder) Said() bool { return r.view.Said() }
 // say adds text that the agent says.
 func (r *recorder) say(text string) {
 	for _, piece := range view.Pieces(text) {
-		r.Add(Event{Kind: EventSay, Text: piece})
+		r.Add(view.Event{Kind: view.EventSay, Text: piece})
 	}
 }
 
@@ -68,26 +69,26 @@ func (r *recorder) say(text string) {
 func (r *recorder) ask(method string, params any) { r.batch.Ask(method, params) }
 
 // stamped is an event with its time and its turn, noted for who wants to know.
-func (r *recorder) stamped(e Event) Event {
+func (r *recorder) stamped(e view.Event) view.Event {
 	e.Time, e.Turn = time.Now().UTC(), r.turn
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.wanted || r.over {
+	if !r.observed || r.over {
 		return e
 	}
-	if e.Kind == EventOutput {
-		if r.toldOutput += len(e.Text); r.toldOutput > view.MaxReplay {
+	if e.Kind == view.EventOutput {
+		if r.outputBytes += len(e.Text); r.outputBytes > view.MaxReplay {
 			return e // it is in the thread, and in the log
 		}
 	}
-	r.told = append(r.told, e)
+	r.events = append(r.events, e)
 	return e
 }
 
 // Flush implements view.Recorder. What is collected is small.
 func (r *recorder) Flush() {
-	r.session.wire.Lock()
-	defer r.session.wire.Unlock()
+	r.session.Wire.Lock()
+	defer r.session.Wire.Unlock()
 	r.write()
 	late := r.session.conn.Batch()
 	r.showLate(late)
@@ -111,26 +112,26 @@ func (r *recorder) write() {
 
 // writeNow keeps an event that is not shown before it returns, and says whether it
 // could be.
-func (r *recorder) writeNow(e Event) error {
+func (r *recorder) writeNow(e view.Event) error {
 	if !r.keeps {
 		return nil
 	}
 	r.Flush()
-	return r.session.write([]Event{r.stamped(e)})
+	return r.session.write([]view.Event{r.stamped(e)})
 }
 
 // Stream implements view.Recorder.
-func (r *recorder) Stream(ctx context.Context, e Event) error {
-	r.session.wire.Lock()
-	defer r.session.wire.Unlock()
+func (r *recorder) Stream(ctx context.Context, e view.Event) error {
+	r.session.Wire.Lock()
+	defer r.session.Wire.Unlock()
 	if r.keeps {
 		e = r.stamped(e)
-		_ = r.session.write([]Event{e})
+		_ = r.session.write([]view.Event{e})
 	}
 	var updates []acp.SessionUpdate
 	r.view.Show(e, func(u acp.SessionUpdate) { updates = append(updates, u) })
 	for i, u := range updates {
-		if err := r.session.conn.Update(ctx, r.session.id, u); err != nil {
+		if err := r.session.conn.Update(ctx, r.session.ID, u); err != nil {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			for _, u := range updates[i:] {
@@ -158,7 +159,7 @@ func (r *recorder) showLate(b *acp.Batch) {
 	r.late = nil
 	r.mu.Unlock()
 	for _, u := range late {
-		r.session.notify(b, u)
+		r.session.Notify(b, u)
 	}
 }
 
@@ -196,11 +197,11 @@ func (r *recorder) answer(b *acp.Batch) (after []func(), answered bool) {
 	return after, true
 }
 
-// takeTold is what TurnEnded is to hear of the turn.
-func (r *recorder) takeTold() []Event {
+// takeEvents is what who observes is to hear of the turn.
+func (r *recorder) takeEvents() []view.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := r.told
-	r.told = nil
-	return told
+	events := r.events
+	r.events = nil
+	return events
 }

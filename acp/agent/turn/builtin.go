@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ type entry struct {
 }
 
 // remember adds an entry; the caller holds the session's lock.
-func (s *session) remember(e entry) {
+func (s *Thread) remember(e entry) {
 	s.history = append(s.history, e)
 	if len(s.history) > maxHistory {
 		s.history = append([]entry(nil), s.history[len(s.history)-maxHistory:]...)
@@ -38,14 +38,14 @@ func (s *session) remember(e entry) {
 
 // sortHistory puts what several processes ran in the order of time, and forgets
 // the oldest; the caller holds the session's lock.
-func (s *session) sortHistory() {
+func (s *Thread) sortHistory() {
 	slices.SortStableFunc(s.history, func(a, b entry) int { return a.at.Compare(b.at) })
 	s.history = s.history[max(0, len(s.history)-maxHistory):]
 }
 
 // builtin carries out a built-in command. Those that look or decide hold
 // nothing and wait for nothing.
-func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
+func (t *Turn) builtin(allow host.AllowList, inv *command.Invocation) outcome {
 	switch inv.Name {
 	case "help":
 		return t.tellText(view.Fenced(allow.Registry.Help(inv.Args)))
@@ -56,7 +56,7 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 		}
 		return t.tellText(view.Fenced(text))
 	case "history":
-		return t.aside(func() end {
+		return t.deferred(func() outcome {
 			t.session.catchUp(t.context())
 			if t.stopped() {
 				return t.stoppedBeforeStart("")
@@ -64,9 +64,9 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 			return t.tellText(t.session.historyText(count(inv.Args, 20)))
 		})
 	case "again":
-		return t.later(nil, func() end { return t.again(allow, count(inv.Args, 1)) })
+		return t.later(nil, func() outcome { return t.again(allow, count(inv.Args, 1)) })
 	case "confirm":
-		return t.later(nil, func() end { return t.confirm(allow, inv.Args[0]) })
+		return t.later(nil, func() outcome { return t.confirm(allow, inv.Args[0]) })
 	}
 	if inv.Op != nil {
 		return t.opBuiltin(inv)
@@ -75,9 +75,9 @@ func (t *turn) builtin(allow host.AllowList, inv *command.Invocation) end {
 }
 
 // tellText ends a turn that only said something.
-func (t *turn) tellText(text string) end {
+func (t *Turn) tellText(text string) outcome {
 	t.recorder.say(text)
-	return end{reason: acp.StopEndTurn, state: view.StateCompleted}
+	return outcome{reason: acp.StopEndTurn, state: view.StateCompleted}
 }
 
 // count is the number in a built-in's first argument, which was checked.
@@ -92,7 +92,7 @@ func count(args []string, otherwise int) int {
 
 // again runs the nth last command line once more, confirmed anew where it has
 // to be.
-func (t *turn) again(allow host.AllowList, n int) end {
+func (t *Turn) again(allow host.AllowList, n int) outcome {
 	t.session.catchUp(t.context())
 	line, ok := t.session.nthLast(n)
 	if !ok {
@@ -112,7 +112,7 @@ func (t *turn) again(allow host.AllowList, n int) end {
 	return t.command(inv)
 }
 
-func (s *session) nthLast(n int) (string, bool) {
+func (s *Thread) nthLast(n int) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n < 1 || n > len(s.history) {
@@ -123,7 +123,7 @@ func (s *session) nthLast(n int) (string, bool) {
 
 // historyText shows the last n command lines, oldest first, with the number
 // that again takes.
-func (s *session) historyText(n int) string {
+func (s *Thread) historyText(n int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.history) == 0 {

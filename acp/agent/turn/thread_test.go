@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"fmt"
@@ -42,11 +42,11 @@ func jsonSize(t *testing.T, u acp.SessionUpdate) int {
 }
 
 func TestOptionsFitIntoALine(t *testing.T) {
-	s := &session{output: outputAuto}
+	s := &Thread{output: outputAuto}
 	for i := range 3000 {
 		s.allow.Environments = append(s.allow.Environments, command.Environment{Name: fmt.Sprintf("environment-%04d", i)})
 	}
-	if size := jsonSize(t, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()}); size > 24<<10 {
+	if size := jsonSize(t, acp.ConfigOptionUpdate{ConfigOptions: s.ConfigOptions()}); size > 24<<10 {
 		t.Errorf("%d bytes", size)
 	}
 }

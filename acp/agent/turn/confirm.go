@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"crypto/rand"
@@ -40,7 +40,7 @@ type asked struct {
 }
 
 // asks is the question whether inv may run.
-func (t *turn) asks(inv *command.Invocation) (asked, error) {
+func (t *Turn) asks(inv *command.Invocation) (asked, error) {
 	at := time.Now() // before, so that a change meanwhile comes after it
 	s, err := t.session.host.Subject(t.context(), inv)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *turn) asks(inv *command.Invocation) (asked, error) {
 
 // holds says why the answer to a question is void: what would run now is something
 // else.
-func (a asked) holds(t *turn, inv *command.Invocation) error {
+func (a asked) holds(t *Turn, inv *command.Invocation) error {
 	now, err := t.asks(inv)
 	if err != nil {
 		return err
@@ -65,16 +65,16 @@ func (a asked) holds(t *turn, inv *command.Invocation) error {
 // stoppedJustNow says whether the same line was cancelled right before: there are
 // clients that send a line once more by themselves where the answer to it was cut
 // short. So what changes something is not taken to be meant.
-func (t *turn) stoppedJustNow(inv *command.Invocation) bool {
+func (t *Turn) stoppedJustNow(inv *command.Invocation) bool {
 	return t.repeats != "" && t.repeats == inv.Line && inv.Effect != command.Read
 }
 
 // confirmation decides how this turn's command is confirmed.
-func (t *turn) confirmation(inv *command.Invocation) command.Confirm {
+func (t *Turn) confirmation(inv *command.Invocation) command.Confirm {
 	if inv.Confirm != command.ConfirmAsk && (inv.Confirm == command.ConfirmRetype || !t.stoppedJustNow(inv)) {
 		return inv.Confirm
 	}
-	switch t.conn.agent.o.Confirm {
+	switch t.conn.Options.Confirm {
 	case "ask":
 		return command.ConfirmAsk
 	case "retype":
@@ -87,8 +87,8 @@ func (t *turn) confirmation(inv *command.Invocation) command.Confirm {
 }
 
 // noPerson says why this turn can't be confirmed at all, "" where it can.
-func (t *turn) noPerson() string {
-	switch t.conn.origin {
+func (t *Turn) noPerson() string {
+	switch t.conn.Origin {
 	case OriginMCP:
 		return "it has to be confirmed by a person, and this turn came over MCP"
 	case OriginHeartbeat:
@@ -100,7 +100,7 @@ func (t *turn) noPerson() string {
 }
 
 // askRetype ends the turn with a line to type.
-func (t *turn) askRetype(inv *command.Invocation) end {
+func (t *Turn) askRetype(inv *command.Invocation) outcome {
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("%s was not run: %s", view.Code(inv.Line), why))
 	}
@@ -109,7 +109,7 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 		return t.refuse(err)
 	}
 	key, p := t.session.keep(inv, q)
-	t.Add(Event{Kind: EventCode, Code: &CodeEvent{
+	t.Add(view.Event{Kind: view.EventCode, Code: &view.CodeEvent{
 		Code: key, Words: p.words, Environment: p.env, Digest: q.subject.Digest(), Until: p.until.UTC(), Subject: &q.subject,
 	}})
 	why := "has to be confirmed"
@@ -118,14 +118,14 @@ func (t *turn) askRetype(inv *command.Invocation) end {
 	}
 	t.recorder.say(fmt.Sprintf("%s%s %s. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
 		view.ProtectedMark(inv), view.Code(view.Cut(inv.Line, view.FieldBytes)), why, describe(inv, q), brief.Duration(confirmFor), view.Fenced("confirm "+key)))
-	return end{
+	return outcome{
 		reason: acp.StopEndTurn, state: view.StateWaiting, line: inv.Line, title: view.Title(inv),
 		meta: chantMeta{Confirm: key, Digest: q.short()},
 	}
 }
 
 // keep stores a command, as it was asked for, under a new code.
-func (s *session) keep(inv *command.Invocation, q asked) (string, pendingConfirm) {
+func (s *Thread) keep(inv *command.Invocation, q asked) (string, pendingConfirm) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := ""
@@ -156,7 +156,7 @@ func newCode() string {
 }
 
 // take removes and returns the command of a code, or says why there is none.
-func (s *session) take(key string) (pendingConfirm, error) {
+func (s *Thread) take(key string) (pendingConfirm, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.use(key)
@@ -171,7 +171,7 @@ func (s *session) take(key string) (pendingConfirm, error) {
 
 // use takes a code away, and after too many that were none all of them; the
 // caller holds the session's lock.
-func (s *session) use(key string) (pendingConfirm, bool) {
+func (s *Thread) use(key string) (pendingConfirm, bool) {
 	p, ok := s.pending[key]
 	delete(s.pending, key)
 	if !ok {
@@ -183,7 +183,7 @@ func (s *session) use(key string) (pendingConfirm, bool) {
 }
 
 // confirm runs the command of a code, if it still means the same.
-func (t *turn) confirm(allow host.AllowList, key string) end {
+func (t *Turn) confirm(allow host.AllowList, key string) outcome {
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("nothing was confirmed: %s", strings.TrimPrefix(why, "it has to be confirmed by a person, and ")))
 	}
@@ -215,11 +215,11 @@ const (
 	optionReject = "reject"
 )
 
-// askPerson asks through the client. It returns true with the place taken; or
-// how the turn ended. The place is not held while a person thinks; if a command
+// askPerson asks through the client. It returns true with the slot taken; or
+// how the turn ended. The slot is not held while a person thinks; if a command
 // that changes things ran meanwhile, the person is asked again.
-func (x *execution) askPerson() (end, bool) {
-	t, place := x.turn, &x.turn.conn.agent.place
+func (x *execution) askPerson() (outcome, bool) {
+	t, slot := x.turn, x.turn.conn.Slot
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("%s was not run: %s", view.Code(x.inv.Line), why)), false
 	}
@@ -227,8 +227,8 @@ func (x *execution) askPerson() (end, bool) {
 		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
 	}
 	for {
-		before := place.changed()
-		place.release(false)
+		before := slot.changed()
+		slot.release(false)
 		q, err := t.asks(x.inv)
 		if err != nil {
 			x.Fail(err.Error())
@@ -243,8 +243,8 @@ func (x *execution) askPerson() (end, bool) {
 			x.Fail("")
 			return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
 		}
-		if place.changed() == before {
-			return end{}, true
+		if slot.changed() == before {
+			return outcome{}, true
 		}
 		t.say(fmt.Sprintf("Another command changed things while %s waited for an answer, so it is asked for again.\n\n", view.Code(brief.Runes(x.inv.Line, view.TitleRunes))))
 	}
@@ -261,10 +261,10 @@ func (x *execution) askedFor() {
 
 // answer puts the question and judges the answer: anything but the option that
 // allows is a no.
-func (x *execution) answer() (end, bool) {
+func (x *execution) answer() (outcome, bool) {
 	t := x.turn
-	outcome, err := t.conn.RequestPermission(t.context(), acp.RequestPermissionRequest{
-		SessionID: t.session.id,
+	answer, err := t.conn.RequestPermission(t.context(), acp.RequestPermissionRequest{
+		SessionID: t.session.ID,
 		ToolCall: acp.ToolCallUpdate{
 			ToolCallID: x.ID, Title: x.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),
 			Content: []acp.ToolCallContent{acp.ToolText(x.describe())},
@@ -283,21 +283,21 @@ func (x *execution) answer() (end, bool) {
 		x.Fail("it was cancelled before it started")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
 	}
-	if err == nil && outcome.Outcome == acp.OutcomeSelected && outcome.OptionID == optionAllow {
-		return end{}, true
+	if err == nil && answer.Outcome == acp.OutcomeSelected && answer.OptionID == optionAllow {
+		return outcome{}, true
 	}
 	why := "was not run: it was rejected"
 	switch {
 	case err != nil:
 		why = fmt.Sprintf("was not run: the client could not ask (%v)", err)
-	case outcome.Outcome != acp.OutcomeSelected:
+	case answer.Outcome != acp.OutcomeSelected:
 		why = "was not run: the question was dismissed"
-	case outcome.OptionID != optionReject:
+	case answer.OptionID != optionReject:
 		why = "was not run: the client's answer was none of those offered"
 	}
 	x.Fail("it " + why)
 	t.recorder.say(fmt.Sprintf("%s%s %s.\n", view.ProtectedMark(x.inv), view.Code(view.Cut(x.inv.Line, view.FieldBytes)), why))
-	return x.titled(end{reason: acp.StopEndTurn, state: view.StateRefused}), false
+	return x.titled(outcome{reason: acp.StopEndTurn, state: view.StateRefused}), false
 }
 
 func (x *execution) describe() string { return describe(x.inv, *x.asked) }

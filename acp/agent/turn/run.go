@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 // opTurn is a turn that takes a run of an Op as far as it goes.
 type opTurn struct {
-	turn *turn
+	turn *Turn
 	reading
 	rt   host.Runtime
 	mark string // of a protected environment
@@ -28,7 +28,7 @@ type opTurn struct {
 }
 
 // newOpTurn makes the turn of a run, or says why there can be none.
-func (t *turn) newOpTurn(inv *command.Invocation) (*opTurn, error) {
+func (t *Turn) newOpTurn(inv *command.Invocation) (*opTurn, error) {
 	rt, err := t.session.host.Ops()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (t *turn) newOpTurn(inv *command.Invocation) (*opTurn, error) {
 }
 
 // markOf is what titles begin with where the environment is protected.
-func (t *turn) markOf(env string) string {
+func (t *Turn) markOf(env string) string {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	if slices.ContainsFunc(t.session.allow.Environments, func(e command.Environment) bool { return e.Name == env && e.Protected }) {
@@ -52,18 +52,18 @@ func (t *turn) markOf(env string) string {
 	return ""
 }
 
-func (t *turn) actor() host.Actor { return host.Actor{Client: t.client.Name} }
+func (t *Turn) actor() host.Actor { return host.Actor{Client: t.client.Name} }
 
 // runOp is `run <op>`.
-func (t *turn) runOp(inv *command.Invocation) end {
+func (t *Turn) runOp(inv *command.Invocation) outcome {
 	r, err := t.newOpTurn(inv)
 	if err != nil {
 		return t.refuse(err)
 	}
 	if t.wait(inv.Line, false) != nil {
-		return r.of(t.stoppedBeforeStart(inv.Line))
+		return r.aboutRun(t.stoppedBeforeStart(inv.Line))
 	}
-	return r.legs(requestOf(inv.Op))
+	return r.advance(requestOf(inv.Op))
 }
 
 // requestOf is what a line asks for.
@@ -78,19 +78,19 @@ func requestOf(l *command.OpLine) host.OpRequest {
 	return req
 }
 
-// of is an end of this turn.
-func (r *opTurn) of(e end) end {
-	e = e.of(r.inv)
+// aboutRun is an outcome of this turn.
+func (r *opTurn) aboutRun(e outcome) outcome {
+	e = e.about(r.inv)
 	e.title = brief.Runes(r.mark+view.Visible(r.inv.Line), view.TitleRunes)
 	e.ran, e.took = e.ran || r.ran, r.took
 	return e
 }
 
-// legs takes the run on, from gate to gate where a person is asked at each. The
-// place is taken, and given up by the time it returns.
-func (r *opTurn) legs(req host.OpRequest) end {
+// advance takes the run on, from gate to gate where a person is asked at each. The
+// slot is taken, and given up by the time it returns.
+func (r *opTurn) advance(req host.OpRequest) outcome {
 	for {
-		res, err := r.leg(req)
+		res, err := r.advanceOnce(req)
 		switch {
 		case err != nil && r.id != "" && !r.turn.stopped():
 			return r.elsewhere(r.id, err)
@@ -112,11 +112,11 @@ func (r *opTurn) legs(req host.OpRequest) end {
 // errOver says that the turn was stopped before the run was taken up.
 var errOver = errors.New("the turn was stopped before")
 
-// leg takes the run up and waits until it stops, in the place.
-func (r *opTurn) leg(req host.OpRequest) (host.OpResult, error) {
+// advanceOnce takes the run up and waits until it stops, in the slot.
+func (r *opTurn) advanceOnce(req host.OpRequest) (host.OpResult, error) {
 	t := r.turn
 	started := false
-	defer func() { t.conn.agent.place.release(started) }()
+	defer func() { t.conn.Slot.release(started) }()
 	if t.stopped() {
 		return host.OpResult{}, errOver
 	}
@@ -153,25 +153,25 @@ func (r *opTurn) logPath(run string) string {
 }
 
 // notStarted ends a turn in which the run was not taken up, or not taken up again.
-func (r *opTurn) notStarted(err error) end { return r.of(r.turn.undone(err)) }
+func (r *opTurn) notStarted(err error) outcome { return r.aboutRun(r.turn.nothingDone(err)) }
 
 // elsewhere ends a turn whose run was taken up, or ended, by somebody else.
-func (r *opTurn) elsewhere(id string, why error) end {
+func (r *opTurn) elsewhere(id string, why error) outcome {
 	t := r.turn
-	e := end{reason: acp.StopEndTurn, state: view.StateFailed, meta: chantMeta{RunID: id}}
+	e := outcome{reason: acp.StopEndTurn, state: view.StateFailed, meta: chantMeta{RunID: id}}
 	t.recorder.say(fmt.Sprintf("\n%s%s\n", r.mark, view.Refusal(why)))
 	info, err := r.rt.RunInfo(t.context(), host.RunRef{ID: id})
 	if err == nil {
 		e.state = outcomeOf(info.State)
 		t.recorder.say("\n" + view.RunText(info))
 	}
-	return r.of(e)
+	return r.aboutRun(e)
 }
 
 // conclude ends the turn where the run stopped.
-func (r *opTurn) conclude(res host.OpResult) end {
+func (r *opTurn) conclude(res host.OpResult) outcome {
 	t := r.turn
-	e := end{reason: acp.StopEndTurn, state: outcomeOf(res.Run.State)}
+	e := outcome{reason: acp.StopEndTurn, state: outcomeOf(res.Run.State)}
 	switch {
 	case t.stopped():
 		e.reason = acp.StopCancelled
@@ -199,7 +199,7 @@ func (r *opTurn) conclude(res host.OpResult) end {
 		}
 	}
 	t.recorder.say(text)
-	return r.of(e)
+	return r.aboutRun(e)
 }
 
 // outcomeOf is the state of a run as the state of a turn. One that goes on in

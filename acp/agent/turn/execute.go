@@ -1,11 +1,9 @@
-package agent
+package turn
 
 import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/google/uuid"
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent/view"
@@ -15,8 +13,8 @@ import (
 )
 
 // command runs one program: confirmed where that is asked for, in its turn for
-// the place, and told as one tool call.
-func (t *turn) command(inv *command.Invocation) end {
+// the slot, and told as one tool call.
+func (t *Turn) command(inv *command.Invocation) outcome {
 	x := newExecution(t, inv)
 	switch t.confirmation(inv) {
 	case command.ConfirmRetype:
@@ -31,24 +29,24 @@ func (t *turn) command(inv *command.Invocation) end {
 	return x.run()
 }
 
-// queued runs the program when the place is free. What only reads has one of its
+// queued runs the program when the slot is free. What only reads has one of its
 // own over MCP: its clients do not see each other, and none should wait for what
 // another one writes.
-func (x *execution) queued() end {
-	if x.turn.conn.origin == OriginMCP && x.inv.Effect == command.Read {
-		x.place = new(place)
+func (x *execution) queued() outcome {
+	if x.turn.conn.Origin == OriginMCP && x.inv.Effect == command.Read {
+		x.slot = new(Slot)
 	}
-	if x.turn.waitAt(x.place, x.inv.Line, false) != nil {
+	if x.turn.waitAt(x.slot, x.inv.Line, false) != nil {
 		return x.titled(x.turn.stoppedBeforeStart(x.inv.Line))
 	}
 	return x.run()
 }
 
-func newExecution(t *turn, inv *command.Invocation) *execution {
+func newExecution(t *Turn, inv *command.Invocation) *execution {
 	return &execution{
 		Call:    view.Call{Stage: t.stage, ID: "call_" + newID(), Title: view.Title(inv), Line: inv.Line, Cwd: inv.Dir},
 		turn:    t,
-		place:   &t.conn.agent.place,
+		slot:    t.conn.Slot,
 		reading: t.reading(inv),
 	}
 }
@@ -57,8 +55,8 @@ func newExecution(t *turn, inv *command.Invocation) *execution {
 type execution struct {
 	view.Call
 	reading
-	turn     *turn
-	place    *place // where it runs
+	turn     *Turn
+	slot     *Slot  // where it runs
 	asked    *asked // what a person said yes to; nil where nobody was asked
 	program  host.Run
 	output   *shape.Shaper
@@ -73,33 +71,25 @@ type reading struct {
 	options command.ParseOptions
 }
 
-func (t *turn) reading(inv *command.Invocation) reading {
+func (t *Turn) reading(inv *command.Invocation) reading {
 	t.session.mu.Lock()
 	version := t.session.allow.Version
 	t.session.mu.Unlock()
 	return reading{inv, version, t.parseOptions()}
 }
 
-func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil { // no randomness: the system is broken, and so would be any other id
-		panic(err)
-	}
-	return id.String()
-}
+func (x *execution) titled(e outcome) outcome { return e.about(x.inv) }
 
-func (x *execution) titled(e end) end { return e.of(x.inv) }
-
-// of is the end of a turn that ran, or was to run, inv.
-func (e end) of(inv *command.Invocation) end {
+// about is the outcome of a turn that ran, or was to run, inv.
+func (e outcome) about(inv *command.Invocation) outcome {
 	e.line, e.title = inv.Line, view.Title(inv)
 	return e
 }
 
-// run runs the program in the place, which it has, and gives the place up.
-func (x *execution) run() end {
+// run runs the program in the slot, which it has, and gives the slot up.
+func (x *execution) run() outcome {
 	t := x.turn
-	defer func() { x.place.release(x.program != nil && x.inv.Effect != command.Read) }()
+	defer func() { x.slot.release(x.program != nil && x.inv.Effect != command.Read) }()
 	if t.stopped() {
 		x.Fail("")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line))
@@ -132,7 +122,7 @@ func (x *execution) run() end {
 		}
 		x.Fail(err.Error())
 		t.recorder.say(fmt.Sprintf("%s%s did not start: %s", view.ProtectedMark(x.inv), view.Code(view.Cut(x.inv.Line, view.FieldBytes)), view.SentenceEnd(err.Error())))
-		return x.titled(end{reason: acp.StopEndTurn, state: view.StateFailed})
+		return x.titled(outcome{reason: acp.StopEndTurn, state: view.StateFailed})
 	}
 	res := x.program.Wait()
 	t.ran()
@@ -140,10 +130,10 @@ func (x *execution) run() end {
 }
 
 // stillAllowed looks again, now that the program is about to start: the command
-// may have waited for the place, or for a person, and the manifest may say
+// may have waited for the slot, or for a person, and the manifest may say
 // something else by now.
-func (a reading) stillAllowed(t *turn) error {
-	allow := t.session.refresh()
+func (a reading) stillAllowed(t *Turn) error {
+	allow := t.session.Refresh()
 	if allow.Version == a.version {
 		return nil
 	}
@@ -200,10 +190,10 @@ func (x *execution) logPath() string { return x.program.Log() }
 
 // conclude tells how the program ended: the rest of its output, the tool call,
 // and one closing line.
-func (x *execution) conclude(res host.Result) end {
+func (x *execution) conclude(res host.Result) outcome {
 	t := x.turn
 	stats := x.EndOutput()
-	e := x.titled(end{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
+	e := x.titled(outcome{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
 	if res.ExitCode >= 0 { // else it was not seen to end
 		e.meta.ExitCode = &res.ExitCode
 	}

@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const stopWaiting acp.StopReason = "waiting"
 // gates is how this turn asks. Where there is no person to ask, it only says what
 // to type.
 func (r *opTurn) gates() string {
-	mode := r.turn.conn.agent.o.Gates
+	mode := r.turn.conn.Options.Gates
 	if mode == "" || r.turn.noPerson() != "" {
 		return gatesReply
 	}
@@ -41,14 +41,14 @@ func openGate(waits []host.OpWait) *host.OpWait {
 	return nil
 }
 
-// ask puts a gate to a person, without the place, until it is decided: by the
-// answer, or by anybody else on the record. It returns true, with the place taken,
+// ask puts a gate to a person, without the slot, until it is decided: by the
+// answer, or by anybody else on the record. It returns true, with the slot taken,
 // when the run is to go on; or how the turn ended.
-func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
-	t, place := r.turn, &r.turn.conn.agent.place
+func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (outcome, bool) {
+	t, slot := r.turn, r.turn.conn.Slot
 	call := r.gateCall(w)
 	for {
-		before := place.changed()
+		before := slot.changed()
 		t.Flush()
 		a := r.answerOrDecision(call, run, w)
 		if a.gone != nil {
@@ -70,9 +70,9 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
 		switch {
 		case a.decided:
 			r.settle(call, w, a.wait)
-			return end{}, true
-		case place.changed() != before && a.allow:
-			place.release(false)
+			return outcome{}, true
+		case slot.changed() != before && a.allow:
+			slot.release(false)
 			t.say(fmt.Sprintf("\nAnother command changed things while the gate %s waited for an answer, so it is asked for again.\n\n", view.Code(w.Name)))
 			continue
 		}
@@ -86,17 +86,17 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (end, bool) {
 			return r.stillWaits(run, w, "the answer was not taken: "+view.OneLine(err.Error())), false
 		}
 		r.settle(call, w, decided) // by somebody else, where he was first
-		return end{}, true
+		return outcome{}, true
 	}
 }
 
-// record decides a gate in the place, and gives the place up where that fails.
+// record decides a gate in the slot, and gives the slot up where that fails.
 // With others, the answer of somebody who was first will do.
 func (r *opTurn) record(answer host.GateAnswer, others bool) (w host.OpWait, err error) {
 	taken := false
 	defer func() {
 		if !taken {
-			r.turn.conn.agent.place.release(false)
+			r.turn.conn.Slot.release(false)
 		}
 	}()
 	w, err = r.rt.Decide(r.turn.context(), answer)
@@ -150,7 +150,7 @@ func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWa
 		record <- watched{w, err}
 		done(errDecided)
 	}()
-	outcome, err := t.conn.RequestPermission(ctx, gateRequest(t.session.id, call, w))
+	answer, err := t.conn.RequestPermission(ctx, gateRequest(t.session.ID, call, w))
 	ended := ctx.Err() != nil
 	done(nil)
 	seen := <-record
@@ -167,11 +167,11 @@ func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWa
 		return gateAnswer{gone: seen.err}
 	case err != nil:
 		return gateAnswer{why: fmt.Sprintf("the client could not ask (%v)", err)}
-	case outcome.Outcome != acp.OutcomeSelected:
+	case answer.Outcome != acp.OutcomeSelected:
 		return gateAnswer{why: "the question was dismissed"}
-	case outcome.OptionID == acp.AllowOnce:
+	case answer.OptionID == acp.AllowOnce:
 		return gateAnswer{allow: true}
-	case outcome.OptionID == acp.RejectOnce:
+	case answer.OptionID == acp.RejectOnce:
 		return gateAnswer{reject: true}
 	}
 	return gateAnswer{why: "the client's answer was none of those offered"}
@@ -220,18 +220,18 @@ func (r *opTurn) settle(call *view.Call, asked, decided host.OpWait) {
 }
 
 // stillWaits ends a turn whose gate was not decided: the run stays where it is.
-func (r *opTurn) stillWaits(run host.RunInfo, w host.OpWait, why string) end {
+func (r *opTurn) stillWaits(run host.RunInfo, w host.OpWait, why string) outcome {
 	t := r.turn
-	e := end{reason: acp.StopEndTurn, state: view.StateWaiting, meta: chantMeta{RunID: run.ID, Gate: w.Name, Digest: w.Digest}}
+	e := outcome{reason: acp.StopEndTurn, state: view.StateWaiting, meta: chantMeta{RunID: run.ID, Gate: w.Name, Digest: w.Digest}}
 	if t.stopped() {
 		e.reason = acp.StopCancelled
 	}
 	t.recorder.say(fmt.Sprintf("\n%s%s still waits at the gate %s: %s\n\n", r.mark, view.Code(run.Op), view.Code(w.Name), view.SentenceEnd(why)) + view.WaitText(w))
-	return r.of(e)
+	return r.aboutRun(e)
 }
 
 // expired is stillWaits for a gate that nobody can decide any more.
-func (r *opTurn) expired(run host.RunInfo, w host.OpWait) end {
+func (r *opTurn) expired(run host.RunInfo, w host.OpWait) outcome {
 	w.State = host.WaitExpired
 	return r.stillWaits(run, w, "its time ran out, which counts as a rejection. The compensation runs when the run is taken up again")
 }
@@ -241,6 +241,6 @@ func (r *opTurn) expired(run host.RunInfo, w host.OpWait) end {
 func (r *opTurn) askLater(w host.OpWait) {
 	t := r.turn
 	call := r.gateCall(w)
-	t.ask(acp.MethodRequestPermission, gateRequest(t.session.id, call, w))
+	t.ask(acp.MethodRequestPermission, gateRequest(t.session.ID, call, w))
 	call.Fail("it waits for an answer")
 }

@@ -1,4 +1,4 @@
-package agent
+package turn
 
 import (
 	"errors"
@@ -32,28 +32,28 @@ func permissionOf(m acp.Meta) (p permission, there bool) {
 
 // permit takes the answer to a durable request, and goes on with its run. The text
 // of the prompt is not read.
-func (t *turn) permit(p permission) end {
+func (t *Turn) permit(p permission) outcome {
 	switch {
-	case t.conn.agent.o.Gates != gatesDurable:
+	case t.conn.Options.Gates != gatesDurable:
 		return t.refuse(errors.New("nothing was decided: the prompt holds an answer to a request, and this agent leaves none behind. It would with --gates durable; a gate is decided with approve or reject"))
 	case t.noPerson() != "":
 		return t.refuse(errors.New("nothing was decided: a gate is decided by a person, and there is none behind this turn"))
 	case p.request == "" || p.option != acp.AllowOnce && p.option != acp.RejectOnce:
 		return t.refuse(fmt.Errorf("nothing was decided: _meta.chant.permission takes a requestId, and an optionId that is %s or %s", acp.AllowOnce, acp.RejectOnce))
 	}
-	return t.later(nil, func() end { return t.permitted(p) })
+	return t.later(nil, func() outcome { return t.permitted(p) })
 }
 
-func (t *turn) permitted(p permission) end {
+func (t *Turn) permitted(p permission) outcome {
 	rt, err := t.session.host.Ops()
 	if err != nil {
 		return t.refuse(err)
 	}
 	run, w, err := rt.FindRequest(t.context(), p.request)
 	if err != nil {
-		return t.undone(err)
+		return t.nothingDone(err)
 	}
-	inv, err := t.session.refresh().Registry.Parse([]string{"run", run.Op, "--run", run.ID}, command.ParseOptions{})
+	inv, err := t.session.Refresh().Registry.Parse([]string{"run", run.Op, "--run", run.ID}, command.ParseOptions{})
 	if err != nil {
 		return t.refuse(err)
 	}
@@ -64,9 +64,9 @@ func (t *turn) permitted(p permission) end {
 	return r.decide(host.GateAnswer{Request: w.RequestID, Approve: p.option == acp.AllowOnce, Actor: t.actor()})
 }
 
-// undone ends a turn in which nothing was done: the line was refused, or that
+// nothingDone ends a turn in which nothing was done: the line was refused, or that
 // failed.
-func (t *turn) undone(err error) end {
+func (t *Turn) nothingDone(err error) outcome {
 	var refusal *host.OpRefusal
 	var unknown *command.Refusal
 	switch {
@@ -76,27 +76,27 @@ func (t *turn) undone(err error) end {
 		return t.refuse(err)
 	}
 	t.recorder.say("Nothing was done: " + view.SentenceEnd(err.Error()) + "\n")
-	return end{reason: acp.StopEndTurn, state: view.StateFailed}
+	return outcome{reason: acp.StopEndTurn, state: view.StateFailed}
 }
 
-// decide takes the place, records the answer, and goes on with the run: with its
+// decide takes the slot, records the answer, and goes on with the run: with its
 // compensation where the answer was no.
-func (r *opTurn) decide(answer host.GateAnswer) end {
+func (r *opTurn) decide(answer host.GateAnswer) outcome {
 	t := r.turn
 	if t.wait(r.inv.Line, false) != nil {
-		return r.of(t.stoppedBeforeStart(r.inv.Line))
+		return r.aboutRun(t.stoppedBeforeStart(r.inv.Line))
 	}
 	if t.stopped() {
-		t.conn.agent.place.release(false)
-		return r.of(t.stoppedBeforeStart(r.inv.Line))
+		t.conn.Slot.release(false)
+		return r.aboutRun(t.stoppedBeforeStart(r.inv.Line))
 	}
 	w, err := r.record(answer, false)
 	if err != nil {
-		return r.of(t.undone(err))
+		return r.aboutRun(t.nothingDone(err))
 	}
 	r.mark, r.id = r.markOfRun(w.RunID), w.RunID
 	t.say(r.mark + view.Sentence(view.DecisionText(w)) + "\n\n")
-	return r.legs(host.OpRequest{Ref: host.RunRef{ID: w.RunID, Op: w.Op}})
+	return r.advance(host.OpRequest{Ref: host.RunRef{ID: w.RunID, Op: w.Op}})
 }
 
 func (r *opTurn) markOfRun(id string) string {
