@@ -27,7 +27,7 @@ func TestHelp(t *testing.T) {
 	var at []int
 	for _, want := range []string{
 		"READ", "plan <env> [--target …]", "Show what would change", "status", "WRITE", "db migrate", "(asks first)",
-		"DESTROY", "db reset [env]", "Built in: help [command]", "confirm <code>", "Ops: run, run (list, status, log, cancel), approve, reject, signal, ops", "dev, staging, prod (protected)", "`help <command>`",
+		"DESTROY", "db reset [env]", "Built in: help [command]", "confirm <code>", "Ops: run, run (list, status, log, verify, cancel), approve, reject, signal, ops", "dev, staging, prod (protected)", "`help <command>`",
 	} {
 		at = append(at, strings.Index(text, want))
 	}

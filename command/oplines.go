@@ -36,6 +36,7 @@ func opBuiltins() []Builtin {
 		{Name: "run list", Signature: "run list [op] [--open]", Summary: "List the runs of Ops, the newest first", Effect: Read, params: listParams},
 		{Name: "run status", Signature: "run status [op] [--run …]", Summary: "Show how far a run is and what it waits for", Effect: Read, params: whichParams},
 		{Name: "run log", Signature: "run log [op] [--run …] [--follow]", Summary: "Show what the steps of a run printed", Effect: Read, params: logParams},
+		{Name: "run verify", Signature: "run verify [op] [--run …]", Summary: "Check that what is kept of runs is what was written", Effect: Read, params: whichParams},
 		{Name: "run cancel", Signature: "run cancel [op] [--run …]", Summary: "End a run for good, without compensation", Effect: Write, params: whichParams},
 		{Name: "approve", Signature: "approve <op> <gate> [flags]", Summary: "Let a run pass its gate", Effect: Write, params: approveParams},
 		{Name: "reject", Signature: "reject <op> <gate> [flags]", Summary: "End a run at its gate, and undo what it did", Effect: Write, params: gateParams},

@@ -45,6 +45,9 @@ type Runtime interface {
 	// RunLog copies what the steps of a run printed. With follow it goes on until
 	// the run stops or ctx ends.
 	RunLog(ctx context.Context, ref RunRef, follow bool, w io.Writer) error
+	// VerifyRuns reads what is kept of the runs of this project: of the one with
+	// ref's ID, of those of its Op, or of all, the newest first.
+	VerifyRuns(ctx context.Context, ref RunRef) ([]RunCheck, error)
 	// CancelRun ends a run for good, without compensation: one that waits or was
 	// interrupted at once; of one that runs, here or in another process, it asks
 	// for the end and waits for it as long as ctx allows.
@@ -172,6 +175,20 @@ type RunInfo struct {
 	LogLacks      string    // why that does not hold all of it; "" where it does
 	Done, Steps   int       // of the phases, without compensation
 	Parent        string    // the run whose step began this one
+}
+
+// RunCheck is what came of verifying a run.
+type RunCheck struct {
+	ID    string
+	Op    string // "" where that can't be read
+	Lines int    // of its journal, that are what was written
+	Bad   []BadFile
+}
+
+// BadFile is a file of a run that is not what was written.
+type BadFile struct {
+	Path    string
+	Problem string // such as "is damaged: line 3 is not what was written"
 }
 
 // WaitKind says what a run waits for.

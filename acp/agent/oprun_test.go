@@ -321,6 +321,8 @@ func TestLookingBack(t *testing.T) {
 		{"run status gated", "end_turn/completed", "approve gated ship --run r_gated"},
 		{"run status nope", "refusal/refused", "There is no such run."},
 		{"run log good", "end_turn/completed", "what it printed"},
+		{"run verify", "end_turn/completed", "The run is what was written."},
+		{"run verify bad", "end_turn/failed", "The run r_bad of `bad`:\n\n```\n/runs/journal.jsonl is damaged: line 3 is not what was written"},
 		{"run log nope", "refusal/refused", "There is no such run."},
 		{"signal paid '{\"n\": 1}'", "end_turn/completed", `the run r1 was signaled by me: {"n": 1}`},
 		{"signal lost", "refusal/refused", "Nothing waits for the event lost."},

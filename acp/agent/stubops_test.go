@@ -274,6 +274,16 @@ func (o *stubOps) RunLog(ctx context.Context, ref host.RunRef, follow bool, w io
 	return nil
 }
 
+func (o *stubOps) VerifyRuns(_ context.Context, ref host.RunRef) ([]host.RunCheck, error) {
+	if ref.Op == "bad" {
+		return []host.RunCheck{
+			{ID: "r_good", Op: "good", Lines: 3},
+			{ID: "r_bad", Op: "bad", Bad: []host.BadFile{{Path: "/runs/journal.jsonl", Problem: "is damaged: line 3 is not what was written"}}},
+		}, nil
+	}
+	return []host.RunCheck{{ID: "r_good", Op: "good", Lines: 3}}, nil
+}
+
 func (o *stubOps) CancelRun(ctx context.Context, ref host.RunRef, _ host.Actor) (host.RunInfo, error) {
 	info, err := o.RunInfo(ctx, ref)
 	if err != nil {

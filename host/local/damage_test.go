@@ -165,3 +165,59 @@ func TestEveryBitOfARecord(t *testing.T) {
 		t.Errorf("a step ran: %q", w.read("log"))
 	}
 }
+
+// The first bad line of any run is named, also once its journal was set aside, and
+// looking moves nothing.
+func TestVerifyRuns(t *testing.T) {
+	w := newWaitingJournal(t)
+	other := named("deploy")
+	other.Ref.Env = "prod"
+	whole, _ := w.run(other)
+	verify := func(ref host.RunRef) []host.RunCheck {
+		t.Helper()
+		checks, err := w.rt.VerifyRuns(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return checks
+	}
+	for _, c := range verify(host.RunRef{}) {
+		if len(c.Bad) > 0 || c.Lines < 4 || c.Op != "deploy" {
+			t.Errorf("%+v", c)
+		}
+	}
+	text := slices.Clone(w.whole)
+	text[strings.Index(string(text), "p1s1")] = 'x' // in the third line
+	w.put(text)
+	for i, path := range []string{w.path, w.path, w.path + ".corrupt-1"} {
+		if i == 2 {
+			_ = w.stateOf(w.res.Run.ID) // which sets it aside
+		}
+		checks := verify(host.RunRef{Op: "deploy"})
+		if len(checks) != 2 || checks[0].ID != whole.Run.ID || len(checks[0].Bad) > 0 || checks[1].ID != w.res.Run.ID {
+			t.Fatalf("%+v", checks)
+		}
+		bad := checks[1].Bad
+		last := bad[len(bad)-1]
+		if last.Path != path || !strings.HasPrefix(last.Problem, "is damaged: line 3 is not what was written") || checks[1].Lines != 2 {
+			t.Errorf("%+v", checks[1])
+		}
+	}
+	if checks := verify(host.RunRef{Op: "none"}); len(checks) != 0 {
+		t.Errorf("%+v", checks)
+	}
+	if _, err := w.rt.VerifyRuns(t.Context(), host.RunRef{ID: "zzzzzz"}); !isRefusal(err, "There is no run zzzzzz") {
+		t.Error(err)
+	}
+	record := w.rt.folder(whole.Run.ID).record()
+	was, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(record, []byte(strings.Replace(string(was), `"env":"prod"`, `"env":"prot"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if checks := verify(host.RunRef{ID: whole.Run.ID}); len(checks) != 1 || len(checks[0].Bad) != 1 || checks[0].Bad[0].Path != record {
+		t.Errorf("%+v", checks)
+	}
+}

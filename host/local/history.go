@@ -25,6 +25,7 @@ type history struct {
 	lacks   string // why the log is not whole; "" where it is
 
 	header journalHeader
+	lines  int // that were read
 	phases []*phaseHistory
 	undo   []*phaseHistory
 	first  int // the first phase that is not over; len(phases) where all are

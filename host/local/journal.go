@@ -166,16 +166,16 @@ func (h *history) read(f *os.File) error {
 		return &journal.Damage{Line: 1, Problem: err.Error()}
 	}
 	end, extentErr := log.Extent()
-	number := 1
+	h.lines = 1
 	_, err = log.Lines(log.First(), end, func(at int64, line []byte) error {
-		number++
+		h.lines++
 		var e entry
 		err := json.Unmarshal(line, &e)
 		if err == nil {
 			err = h.take(e)
 		}
 		if err != nil {
-			return &journal.Damage{Line: number, At: at, Problem: "is no entry that can stand there: " + err.Error()}
+			return &journal.Damage{Line: h.lines, At: at, Problem: "is no entry that can stand there: " + err.Error()}
 		}
 		return nil
 	})

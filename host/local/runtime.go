@@ -129,11 +129,12 @@ func (k *kept) read(live bool) {
 	k.record = r
 	lost := k.lost(k.folder.record(), err)
 	k.history, err = readJournal(k.journal())
-	if err == nil && k.history.header.Run != k.id() {
-		err = &damageError{path: k.journal(), problem: fmt.Sprintf("is that of the run %q", k.history.header.Run)}
-	}
-	if lost == "" && err == nil && k.history.header.Record != r.sum {
-		lost = k.lost(k.folder.record(), &damageError{path: k.folder.record(), problem: "is damaged: it is not what the run began with"})
+	if other := new(damageError); err == nil && errors.As(k.history.isOf(k.folder, r), &other) {
+		if other.path == k.journal() {
+			err = other
+		} else {
+			lost = k.lost(other.path, other)
+		}
 	}
 	k.problem = strings.Join(slices.DeleteFunc([]string{lost, k.lost(k.journal(), err)}, func(s string) bool { return s == "" }), "; ")
 	if err != nil {
@@ -233,23 +234,11 @@ func (rt *Runtime) all() (runs []*kept, err error) {
 // each loads the project's runs, the newest first, until yield returns false. What
 // was asked is written once, so the time of its file is that of the run.
 func (rt *Runtime) each(yield func(*kept) bool) error {
-	entries, err := os.ReadDir(rt.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	ids, err := rt.ids()
 	if err != nil {
-		return fmt.Errorf("reading the runs of this project: %w", err)
+		return err
 	}
-	began := make(map[string]time.Time, len(entries))
-	for _, e := range entries {
-		if !e.IsDir() || !validID(e.Name()) {
-			continue
-		}
-		began[e.Name()] = rt.folder(e.Name()).made()
-	}
-	for _, id := range slices.SortedFunc(maps.Keys(began), func(a, b string) int {
-		return cmp.Or(began[b].Compare(began[a]), cmp.Compare(a, b))
-	}) {
+	for _, id := range ids {
 		k, err := rt.load(id)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
@@ -260,6 +249,27 @@ func (rt *Runtime) each(yield func(*kept) bool) error {
 		}
 	}
 	return nil
+}
+
+// ids are the project's runs, the newest first.
+func (rt *Runtime) ids() ([]string, error) {
+	entries, err := os.ReadDir(rt.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the runs of this project: %w", err)
+	}
+	began := make(map[string]time.Time, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() || !validID(e.Name()) {
+			continue
+		}
+		began[e.Name()] = rt.folder(e.Name()).made()
+	}
+	return slices.SortedFunc(maps.Keys(began), func(a, b string) int {
+		return cmp.Or(began[b].Compare(began[a]), cmp.Compare(a, b))
+	}), nil
 }
 
 // made is when what was asked was written, also where it was set aside since.
@@ -321,7 +331,7 @@ func (rt *Runtime) resolve(ctx context.Context, ref host.RunRef) (*kept, error) 
 func (rt *Runtime) named(ctx context.Context, ref host.RunRef) (*kept, error) {
 	k, err := rt.load(ref.ID)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(ref.ID)), Lines: []string{"run list"}, Missing: true}
+		return nil, noRun(ref.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -330,6 +340,10 @@ func (rt *Runtime) named(ctx context.Context, ref host.RunRef) (*kept, error) {
 		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s is another one than the line says.", ref.ID), Runs: rt.infos(ctx, []*kept{k})}
 	}
 	return k, nil
+}
+
+func noRun(id string) *host.OpRefusal {
+	return &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(id)), Lines: []string{"run list"}, Missing: true}
 }
 
 func sortTitles(keyed []string) []string {

@@ -80,6 +80,8 @@ func (t *Turn) lookOrDecide(inv *command.Invocation) (outcome, error) {
 	case "run status":
 		info, err := rt.RunInfo(t.context(), ref)
 		return t.toldOf(info, view.RunText(info)), err
+	case "run verify":
+		return t.verifyRuns(rt, ref)
 	case "run cancel":
 		info, err := rt.CancelRun(t.context(), ref, t.actor())
 		return t.toldOf(info, fmt.Sprintf("%sThe run %s of %s is %s.\n", t.markOf(info.Env), info.ID, view.Code(info.Op), info.State)), err
@@ -182,6 +184,20 @@ func (t *Turn) listRuns(rt host.Runtime, l *command.OpLine) (outcome, error) {
 		return t.tellText("There are no such runs in this project."), nil
 	}
 	return t.tellText(view.Fenced(view.RunTable(runs))), nil
+}
+
+// verifyRuns says which of the runs are not what was written.
+func (t *Turn) verifyRuns(rt host.Runtime, ref host.RunRef) (outcome, error) {
+	checks, err := rt.VerifyRuns(t.context(), ref)
+	if err != nil {
+		return outcome{}, err
+	}
+	text, whole := view.ChecksText(checks)
+	e := t.tellText(text)
+	if !whole {
+		e.state = view.StateFailed
+	}
+	return e, nil
 }
 
 // runLog shows what the steps of a run printed, as it comes where that is asked

@@ -272,6 +272,37 @@ func opRefusalText(e *host.OpRefusal) string {
 	return text
 }
 
+// ChecksText is what came of verifying runs; whole says that nothing is wrong.
+func ChecksText(checks []host.RunCheck) (text string, whole bool) {
+	var b strings.Builder
+	bad := 0
+	for _, c := range checks {
+		if len(c.Bad) == 0 {
+			continue
+		}
+		bad++
+		op := "an unknown Op"
+		if c.Op != "" {
+			op = Code(c.Op)
+		}
+		var files strings.Builder
+		for _, f := range c.Bad {
+			fmt.Fprintf(&files, "%s %s\n", f.Path, f.Problem)
+		}
+		fmt.Fprintf(&b, "The run %s of %s:\n\n%s\n\n", c.ID, op, Fenced(files.String()))
+	}
+	switch {
+	case len(checks) == 0:
+		return "There are no such runs in this project.", true
+	case bad == 0 && len(checks) == 1:
+		return "The run is what was written.", true
+	case bad == 0:
+		return fmt.Sprintf("All %d runs are what was written.", len(checks)), true
+	}
+	fmt.Fprintf(&b, "Of %d runs, %d can't be trusted. What lies before the first bad line is still told by `run status`.", len(checks), bad)
+	return b.String(), false
+}
+
 // RunTable lists runs, a line each.
 func RunTable(runs []host.RunInfo) string {
 	var b strings.Builder
