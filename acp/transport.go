@@ -163,7 +163,7 @@ func (t *streamTransport) TryWrite(p []byte) (int, error) {
 }
 
 func (t *streamTransport) Close() error {
-	return errors.Join(t.out.Close(), t.in.Close())
+	return errors.Join(t.in.Close(), t.out.Close()) // a Reader of package stdio looks at out
 }
 
 // Pipe returns the two ends of a connection in memory. Each direction holds

@@ -319,6 +319,16 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// TestClosedOutputWhileIdle closes what the client reads, and not what it writes.
+func TestClosedOutputWhileIdle(t *testing.T) {
+	dir, _ := fixture(t)
+	s := serveIn(t, dir)
+	if err := s.out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.exit()
+}
+
 func TestClosedOutput(t *testing.T) {
 	dir, mark := fixture(t)
 	s := serveIn(t, dir)

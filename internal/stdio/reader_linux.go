@@ -18,6 +18,7 @@ import (
 // before it reads on. Close ends a Read.
 type Reader struct {
 	fd     int
+	out    int // see NewReader; -1 for none
 	wake   int // an eventfd, readable once Close was called
 	closed atomic.Bool
 	lives  bool       // somebody was seen to hold the other side; of Read alone
@@ -27,20 +28,28 @@ type Reader struct {
 
 // NewReader makes a Reader of f, which it closes: what f reads it reads by a
 // descriptor that the runtime's poller does not know, and whose every line would
-// otherwise wake a thread that waits there.
-func NewReader(f *os.File) (*Reader, error) {
+// otherwise wake a thread that waits there. A Read that waits fails with EPIPE
+// when nobody reads what out writes any more, unless out is nil; close out after
+// the Reader.
+func NewReader(f *os.File, out *Writer) (*Reader, error) {
 	fd, wake, err := private(f)
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{fd: fd, wake: wake}, nil
+	r := &Reader{fd: fd, out: -1, wake: wake}
+	if out != nil {
+		r.out = out.fd
+	}
+	return r, nil
 }
 
-// Read waits until something is there, or the end, or Close.
+// Read waits until something is there, or the end, or Close, or there is nobody
+// left to answer.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.read.Lock()
 	defer r.read.Unlock()
-	fds := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN}, {Fd: int32(r.wake), Events: unix.POLLIN}}
+	// What is negative is passed over, and of the output errors alone are told: poll(2).
+	fds := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN}, {Fd: int32(r.wake), Events: unix.POLLIN}, {Fd: int32(r.out)}}
 	for !r.closed.Load() {
 		// A named pipe that was opened after its last writer had gone never tells
 		// of a hang-up. Reading does.
@@ -49,6 +58,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 				return 0, os.NewSyscallError("poll", err)
 			}
 			if fds[0].Revents == 0 {
+				if fds[2].Revents&(unix.POLLERR|unix.POLLHUP) != 0 && fds[1].Revents == 0 {
+					return 0, os.NewSyscallError("write", unix.EPIPE) // as the next write would
+				}
 				continue
 			}
 		}

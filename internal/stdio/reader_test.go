@@ -15,7 +15,7 @@ import (
 
 func newReader(t *testing.T, f *os.File) *stdio.Reader {
 	t.Helper()
-	r, err := stdio.NewReader(f)
+	r, err := stdio.NewReader(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,4 +150,72 @@ func TestReaderOfANamedPipe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that closes what it reads, and no more, is gone; what it has written before is read first.
+func TestReadEndsWhenNobodyReadsTheOutput(t *testing.T) {
+	for _, kind := range []string{"pipe", "socket"} {
+		t.Run(kind, func(t *testing.T) {
+			in, client, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			reads, out := pair(t, kind)
+			w, err := stdio.NewWriter(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := stdio.NewReader(in, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends := make(chan error)
+			pieces := make(chan string)
+			go func() {
+				for buf := make([]byte, 10); ; {
+					n, err := r.Read(buf)
+					if err != nil {
+						ends <- err
+						return
+					}
+					pieces <- string(buf[:n])
+				}
+			}()
+			if _, err := client.WriteString("one"); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-pieces; got != "one" {
+				t.Errorf("read %q", got)
+			}
+			reads.Close()
+			select {
+			case err := <-ends:
+				if !errors.Is(err, syscall.EPIPE) {
+					t.Errorf("the read ends with %v", err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("the read goes on")
+			}
+			r.Close()
+			w.Close()
+		})
+	}
+}
+
+// pair returns the two ends of an output.
+func pair(t *testing.T, kind string) (reads, writes *os.File) {
+	t.Helper()
+	if kind == "pipe" {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, w
+	}
+	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(ends[0]), "reads"), os.NewFile(uintptr(ends[1]), "writes")
 }

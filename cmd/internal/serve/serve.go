@@ -48,13 +48,13 @@ func Run(std console.Streams, f *Flags) error {
 		return console.Exit(console.Failed, fmt.Errorf("taking over standard input and output: %w", err))
 	}
 	defer restore()
-	reader, err := stdio.NewReader(in)
-	if err != nil {
-		return console.Exit(console.Failed, fmt.Errorf("preparing standard input: %w", err))
-	}
 	writer, err := stdio.NewWriter(out)
 	if err != nil {
 		return console.Exit(console.Failed, fmt.Errorf("preparing standard output: %w", err))
+	}
+	reader, err := stdio.NewReader(in, writer)
+	if err != nil {
+		return console.Exit(console.Failed, fmt.Errorf("preparing standard input: %w", err))
 	}
 	log, closer, err := f.Logger(std.Err)
 	if err != nil {
