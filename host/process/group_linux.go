@@ -43,49 +43,38 @@ func (g *group) look() members {
 }
 
 // strays returns the live processes, of whatever group, that carry a sign of the program, and those of which a later look will tell: processes
-// not older than the leader whose environment is empty, which it is for a moment in every execve.
+// not older than the leader whose environment is empty, which it is for a moment in every execve. Strays are stopped: whoever gets them ends
+// them or lets them go on.
 func (g *group) strays(s signs, serial string) (found, unsure members) {
-	g.scan.each(func(pid, _ int) {
-		mine := func() (mine, blank bool) {
-			whose, ours, blank := s.program(&g.scan, pid)
-			return ours && whose == serial, blank
-		}
-		is, blank := mine()
-		if !is && !blank {
-			return
-		}
-		m, ok := hold(pid, func() bool { still, _ := mine(); return still || blank })
-		switch {
-		case !ok:
-		case m.start < g.start: // a program of that number began before, or the sign is not ours
-			m.release()
-		case is:
-			found = append(found, m)
-		default:
-			unsure = append(unsure, m)
-		}
+	var h hunt
+	untilQuiet(func() (busy bool) {
+		unsure.release()
+		unsure = nil
+		vanished := g.scan.each(func(pid, _ int) {
+			if h.found.has(pid) {
+				return
+			}
+			mine := func() (mine, blank bool) {
+				whose, ours, blank := s.program(&g.scan, pid)
+				return ours && whose == serial, blank
+			}
+			is, blank := mine()
+			if !is && !blank {
+				return
+			}
+			m, ok := hold(pid, func() bool { still, _ := mine(); return still || blank })
+			switch {
+			case ok && m.start < g.start: // a program of that number began before, or the sign is not ours
+				m.release()
+			case is:
+				busy = h.catch(pid, m, ok) || busy
+			case ok:
+				unsure = append(unsure, m)
+			}
+		})
+		return busy || vanished || h.found.moving()
 	})
-	return found, unsure
-}
-
-// latecomers looks by the mark alone for strays that a look before this one missed: a process may have started another, and ended, after it was listed and
-// before it was looked at.
-func (g *group) latecomers(s signs, serial string) (found members) {
-	g.scan.each(func(pid, _ int) {
-		mine := func() bool { whose, ours := s.marked(pid); return ours && whose == serial }
-		if !mine() {
-			return
-		}
-		m, ok := hold(pid, mine)
-		switch {
-		case !ok:
-		case m.start < g.start:
-			m.release()
-		default:
-			found = append(found, m)
-		}
-	})
-	return found
+	return h.found, unsure
 }
 
 // leftBy tells that a process that was a member is none any more, but lives.

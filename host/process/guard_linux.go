@@ -22,7 +22,7 @@ const (
 
 	// sweepGrace is what programs get between SIGTERM and SIGKILL when nobody is left to wait for them.
 	sweepGrace = 150 * time.Millisecond
-	// sweepPause lies between two looks; a process that executes a program at the moment of a look shows no environment.
+	// sweepPause lies between two looks.
 	sweepPause = 5 * time.Millisecond
 	// sweepLimit bounds the fight against what SIGKILL does not end.
 	sweepLimit = 10 * time.Second
@@ -170,27 +170,27 @@ func (w *ward) take(message string, files []*os.File) {
 	}
 }
 
-// sweep ends everything: SIGTERM, SIGKILL a moment later, until two looks in a row find nothing.
+// sweep ends everything: SIGTERM, SIGKILL a moment later, until nothing is found.
 func (w *ward) sweep() {
 	killAt := time.Now().Add(sweepGrace)
 	giveUp := w.lastUntil(killAt).Add(sweepLimit)
-	told := make(map[uint64]bool)
-	for clean := 0; clean < 2 && time.Now().Before(giveUp); {
-		due, later, wake := w.look()
+	asked := make(map[uint64]bool)
+	for unsureOnly := 0; time.Now().Before(giveUp); {
+		due, later, wake, unsure := w.look()
 		until := time.Now().Add(sweepPause)
 		switch {
 		case len(due) > 0 && time.Now().Before(killAt):
-			w.ask(due, told)
+			w.ask(due, asked)
 			until = killAt
 		case len(due) > 0:
 			w.kill(due)
 			until = until.Add(3 * sweepPause)
 		case len(later) > 0:
 			until = wake
-		}
-		clean++
-		if len(due)+len(later) > 0 {
-			clean = 0
+		case !unsure || unsureOnly == unsureLooks:
+			return
+		default:
+			unsureOnly++
 		}
 		wait(due, later, until)
 		due.release()

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chant-acp/chant-acp/host/process/hopper"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 )
 
 // agentVar makes the test binary start the programs named in it, one shell script a line, and wait for their end and that of stdin. A line may begin with "tty:", with
-// "grace:" (a minute of grace, and the agent leaves at EOF), or with "later:" (a byte on stdin comes first), or with "limited:" (the agent has a hard limit on file locks).
+// "grace:" (a minute of grace, and the agent leaves at EOF), with "leave:" (the agent leaves at EOF, with the usual grace), with "later:" (a byte on stdin comes first), or with "limited:" (the agent has a hard limit on file locks).
 const agentVar = "PROCESS_TEST_AGENT"
 
 // holdVar names a file that the agent locks and gives to the guard.
@@ -30,6 +31,7 @@ const lowLimit = 100
 
 func TestMain(m *testing.M) {
 	GuardMain()
+	hopper.Main()
 	if scripts := os.Getenv(agentVar); scripts != "" {
 		runAgent(scripts)
 	}
@@ -52,6 +54,7 @@ func runAgent(scripts string) {
 			_, _ = os.Stdin.Read(make([]byte, 1))
 		}
 		script, graceful := strings.CutPrefix(script, "grace:")
+		script, leaving := strings.CutPrefix(script, "leave:")
 		script, limited := strings.CutPrefix(script, "limited:")
 		if limited {
 			_ = unix.Prlimit(0, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: lowLimit, Max: lowLimit}, nil)
@@ -68,6 +71,12 @@ func runAgent(scripts string) {
 			os.Exit(1)
 		}
 		all.Go(func() { p.Wait() })
+		if leaving {
+			all.Go(func() {
+				_, _ = io.Copy(io.Discard, os.Stdin)
+				p.Stop(Leaving)
+			})
+		}
 		if graceful {
 			all.Go(func() {
 				_, _ = io.Copy(io.Discard, os.Stdin)

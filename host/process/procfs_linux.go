@@ -68,27 +68,25 @@ func readProc(pid int, name string, buf []byte) int {
 
 // scanner looks at all processes. Its buffers are kept from look to look.
 type scanner struct {
-	names []byte
+	names [64]byte // two processes, or one of the longer names that are there, too
 	env   []byte
 }
 
-// each calls visit for every process but those of the kernel, which are in no group. It goes by system calls as far as it can:
-// opening a file of every process costs ten times as much.
-func (s *scanner) each(visit func(pid, group int)) {
+// each calls visit for every process but those of the kernel, which are in no group, and says whether one that was listed had gone when it
+// was its turn. It goes by system calls as far as it can: opening a file of every process costs ten times as much. It lists few at a time,
+// so that little time passes between the list and the visit.
+func (s *scanner) each(visit func(pid, group int)) (vanished bool) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
-		return
+		return false
 	}
 	defer unix.Close(fd)
-	if s.names == nil {
-		s.names = make([]byte, 32<<10)
-	}
 	for {
-		n, err := retry(func() (int, error) { return unix.Getdents(fd, s.names) })
+		n, err := retry(func() (int, error) { return unix.Getdents(fd, s.names[:]) })
 		if n <= 0 || err != nil {
-			return
+			return vanished
 		}
 		_, _, names := unix.ParseDirent(s.names[:n], -1, nil)
 		for _, name := range names {
@@ -96,7 +94,9 @@ func (s *scanner) each(visit func(pid, group int)) {
 			if err != nil {
 				continue
 			}
-			if group, err := unix.Getpgid(pid); err == nil && group > 0 {
+			group, err := unix.Getpgid(pid)
+			vanished = vanished || err == unix.ESRCH
+			if err == nil && group > 0 {
 				visit(pid, group)
 			}
 		}
@@ -134,6 +134,8 @@ type member struct {
 	pid   int
 	start uint64
 	fd    int // a pidfd, or -1 where the kernel has none
+
+	frozen bool // was sent SIGSTOP
 }
 
 // hold takes hold of a process. It returns false when the process has ended, or when still, asked again now that the number is pinned, says that it is not the one meant.

@@ -16,6 +16,8 @@ const (
 	// unsurePause and unsureLooks bound the wait for processes to show an environment.
 	unsurePause = 3 * time.Millisecond
 	unsureLooks = 3
+	// strayPause lies between two looks for strays, for those that start others in their place when they are told to end.
+	strayPause = 5 * time.Millisecond
 	// forEver is longer than any ladder.
 	forEver = 24 * time.Hour
 )
@@ -152,15 +154,12 @@ func (s *supervisor) look() {
 	case s.stray:
 		s.members.signal(unix.SIGTERM, unix.SIGCONT)
 	}
-	s.watch(s.members, forEver)
+	s.watch(s.members, forEver, strayPause)
 }
 
 // lookForStrays makes the strays the members. It returns true when it found none and another look, for which it arranged, is needed.
 func (s *supervisor) lookForStrays() (again bool) {
 	found, unsure := s.group.strays(keep.signs, s.p.number())
-	if len(found)+len(unsure) == 0 {
-		found = s.group.latecomers(keep.signs, s.p.number())
-	}
 	s.members, s.stray = found, true
 	if len(found) > 0 || len(unsure) == 0 || s.looks == unsureLooks {
 		unsure.release()
@@ -168,7 +167,7 @@ func (s *supervisor) lookForStrays() (again bool) {
 	}
 	s.looks++
 	s.members, s.unsure = nil, unsure // which may be strangers and must never be signalled
-	s.watch(unsure, unsurePause)
+	s.watch(unsure, unsurePause, 0)
 	return true
 }
 
@@ -180,13 +179,20 @@ func (s *supervisor) count(first bool) {
 	s.counted = s.counted || s.stray
 }
 
-// watch lets the loop know when all have ended, or the time is over.
-func (s *supervisor) watch(ms members, d time.Duration) {
+// watch lets the loop know when all have ended, or the time is over. Strays that others took the place of are looked for after a pause.
+func (s *supervisor) watch(ms members, d, pause time.Duration) {
 	gone, quit := make(chan struct{}), make(chan struct{})
 	s.gone, s.quit = gone, quit
+	stray := s.stray
 	go func() {
 		defer close(gone)
 		ms.await(time.Now().Add(d), quit)
+		if stray {
+			select {
+			case <-quit:
+			case <-time.After(pause):
+			}
+		}
 	}()
 }
 

@@ -6,38 +6,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// look finds the live processes that the guard answers for: those to end now, and those of groups whose grace is not over, with the
-// time when the first such grace ends.
-func (w *ward) look() (due, later members, wake time.Time) {
-	now := time.Now()
-	spared := make(map[string]bool) // serials
+// look finds the live processes that the guard answers for: those to end now, which it stops, and those of groups whose grace is not over, with the
+// time when the first such grace ends. unsure says that it could not tell of a process: one in execve shows no environment.
+func (w *ward) look() (due, later members, wake time.Time, unsure bool) {
+	spared, wake := w.spared(time.Now())
+	var h hunt
+	untilQuiet(func() (busy bool) {
+		later.release()
+		later, unsure = nil, false
+		vanished := w.scan.each(func(pid, group int) {
+			if h.found.has(pid) {
+				return
+			}
+			serial, ours, blank := w.owns(pid, group)
+			if !ours && !blank {
+				return
+			}
+			m, ok := hold(pid, func() bool { return blank || w.stillOwns(pid) })
+			switch {
+			case ours && !spared[serial]:
+				busy = h.catch(pid, m, ok) || busy
+			case ok && ours:
+				later = append(later, m)
+			case ok:
+				unsure = true
+				m.release()
+			}
+		})
+		return busy || vanished || h.found.moving()
+	})
+	return h.found, later, wake, unsure
+}
+
+// spared are the serial numbers of programs whose grace is not over, with the time when the first ends.
+func (w *ward) spared(now time.Time) (serials map[string]bool, wake time.Time) {
+	serials = make(map[string]bool)
 	for id, c := range w.groups {
 		if recycled(id, c.start) {
 			delete(w.groups, id)
 			continue
 		}
 		if now.Before(c.until) {
-			spared[c.serial] = true
+			serials[c.serial] = true
 			if wake.IsZero() || c.until.Before(wake) {
 				wake = c.until
 			}
 		}
 	}
-	w.scan.each(func(pid, group int) {
-		serial, ours := w.owns(pid, group)
-		if !ours {
-			return
-		}
-		m, ok := hold(pid, func() bool { return w.stillOwns(pid) })
-		switch {
-		case !ok:
-		case spared[serial]:
-			later = append(later, m)
-		default:
-			due = append(due, m)
-		}
-	})
-	return due, later, wake
+	return serials, wake
 }
 
 // recycled tells a leader from a later process of the same number. Where no process has the number, the group, if it is there at all, still is the one we were told of:
@@ -48,12 +64,11 @@ func recycled(id int, start uint64) bool {
 }
 
 // owns says whether a process is of a known group or carries a sign of ours, and to which program it belongs.
-func (w *ward) owns(pid, group int) (serial string, ours bool) {
+func (w *ward) owns(pid, group int) (serial string, ours, blank bool) {
 	if c, known := w.groups[group]; known {
-		return c.serial, true
+		return c.serial, true, false
 	}
-	serial, ours, _ = w.signs.program(&w.scan, pid)
-	return serial, ours
+	return w.signs.program(&w.scan, pid)
 }
 
 func (w *ward) stillOwns(pid int) bool {
@@ -61,18 +76,19 @@ func (w *ward) stillOwns(pid int) bool {
 	if err != nil {
 		return false
 	}
-	_, ours := w.owns(pid, group)
+	_, ours, _ := w.owns(pid, group)
 	return ours
 }
 
-// ask asks each process once to end. SIGCONT lets a stopped process obey.
+// ask asks each process once to end, and lets it go on, for it to obey.
 func (w *ward) ask(due members, asked map[uint64]bool) {
 	for _, m := range due {
 		key := m.start<<22 | uint64(m.pid) // the kernel's numbers have at most 22 bits
 		if !asked[key] {
 			asked[key] = true
-			m.signal(unix.SIGTERM, unix.SIGCONT)
+			m.signal(unix.SIGTERM)
 		}
+		m.signal(unix.SIGCONT)
 	}
 }
 

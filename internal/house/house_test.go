@@ -41,11 +41,12 @@ var imports = map[string][]string{
 	"host/op/eval/engine":        {"host/op", "host/op/eval/internal/wire"},
 	"host/op/eval/internal/wire": {"host/op"},
 
-	"host/op":      {},
-	"host/pause":   {},
-	"host/process": {},
-	"host/project": {"command", "host", "host/local", "host/op", "host/op/eval", "host/process", "host/subject"},
-	"host/subject": {},
+	"host/op":             {},
+	"host/pause":          {},
+	"host/process":        {},
+	"host/process/hopper": {},
+	"host/project":        {"command", "host", "host/local", "host/op", "host/op/eval", "host/process", "host/subject"},
+	"host/subject":        {},
 
 	"runtime/config":         {},
 	"runtime/conversation":   {"runtime/thread"},
@@ -109,7 +110,7 @@ var imports = map[string][]string{
 
 // anyTest is what every test may import: a test that starts programs has to be able
 // to be their guard, and commands are tested in one way.
-var anyTest = []string{"host/process", "cmd/internal/console/consoletest"}
+var anyTest = []string{"host/process", "host/process/hopper", "cmd/internal/console/consoletest"}
 
 // testImports is what tests may import on top, because they put a package
 // together with what it is for.

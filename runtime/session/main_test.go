@@ -17,6 +17,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/host/process/hopper"
 )
 
 // agentVar makes the test binary an agent, a good one or one of a kind of bad ones.
@@ -24,6 +25,7 @@ const agentVar = "SESSION_TEST_AGENT"
 
 func TestMain(m *testing.M) {
 	process.GuardMain()
+	hopper.Main()
 	if kind := os.Getenv(agentVar); kind != "" {
 		runAgent(kind)
 		os.Exit(0)

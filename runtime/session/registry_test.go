@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/host/process/hopper"
 )
 
 func TestFind(t *testing.T) {
@@ -222,6 +224,25 @@ func TestKillTwice(t *testing.T) {
 	}
 	if i := s.Info(); i.Signal != "SIGKILL" || i.Reason != "it was killed on request" {
 		t.Errorf("%+v", i)
+	}
+}
+
+// What starts a copy of itself and ends, over and over, is ended all the same.
+func TestKillEndsHoppers(t *testing.T) {
+	for _, period := range []time.Duration{300 * time.Microsecond, 2 * time.Millisecond, 20 * time.Millisecond} {
+		t.Run(period.String(), func(t *testing.T) {
+			r, _ := open(t, Options{})
+			survived := filepath.Join(t.TempDir(), "survived")
+			s := terminal(t, r, fmt.Sprintf("(export '%s'; exec /proc/%d/exe) & exec sleep 999", hopper.Env(period, false, survived), os.Getpid()))
+			w := attach(t, s, 80, 24)
+			expect(t, w, "up")
+			if err := s.Kill(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(survived); err == nil || hopper.Lives(survived) {
+				t.Error("it hopped on")
+			}
+		})
 	}
 }
 
