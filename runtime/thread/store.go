@@ -63,6 +63,19 @@ func (s *Store) Close() error {
 	return s.sync.close()
 }
 
+// Leave is Close for a process that ends now, and waits for no disk: what was
+// appended is the kernel's, which brings it there within some seconds. An fsync that
+// is under way ends with the process.
+func (s *Store) Leave() {
+	s.mu.Lock()
+	s.closed = true
+	for id, l := range s.logs {
+		s.forget(id, l)
+	}
+	s.mu.Unlock()
+	s.sync.leave()
+}
+
 // Create implements agent.Store. An id that is taken is an error.
 func (s *Store) Create(_ context.Context, r Record) error {
 	if !validID(r.ID) {

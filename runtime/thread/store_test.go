@@ -511,6 +511,27 @@ func TestManyOpen(t *testing.T) {
 	}
 }
 
+// A process that leaves waits for no disk, and what it wrote is there.
+func TestLeave(t *testing.T) {
+	root := t.TempDir()
+	s := New(root)
+	create(t, s, "s1")
+	if err := s.Append(t.Context(), "s1", false, say(1)); err != nil {
+		t.Fatal(err)
+	}
+	s.Leave()
+	s.Leave()
+	if s.Append(t.Context(), "s1", false, say(2)) == nil {
+		t.Error("a store that was left took something")
+	}
+	if got, _ := readAll(t, openStore(t, root), "s1", 0); len(got) != 1 {
+		t.Errorf("%d events, want 1", len(got))
+	}
+	if err := s.Close(); err != nil { // for goleak: the fsync is not waited for otherwise
+		t.Error(err)
+	}
+}
+
 func TestClosed(t *testing.T) {
 	s := newStore(t)
 	create(t, s, "s1")

@@ -8,9 +8,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -75,7 +73,7 @@ func Run(std console.Streams, f *Flags) error {
 		store = unusable{err}
 	} else if !f.NoStore {
 		kept := thread.New(stateroot.Dir(os.Getenv))
-		defer closeStore(kept, log)
+		defer kept.Leave()
 		store = kept
 	}
 	err = f.Agent(log, store).ServeAs(ctx, acp.NewTransport(reader, writer), Origin(os.Getenv))
@@ -131,24 +129,4 @@ func (u unusable) Read(_ context.Context, _ string, from int64, _ func(agent.Eve
 
 func (u unusable) List(context.Context, string, string) ([]agent.SessionRecord, string, error) {
 	return nil, "", u.err
-}
-
-// closeBudget is how long the last fsync may hold up the exit: the agent leaves
-// within 1.4 s, and clients send SIGKILL 1.5 s after they closed the input.
-const closeBudget = 50 * time.Millisecond
-
-// closeStore closes the store, but does not wait for a slow disk: what was
-// appended survives the process all the same.
-func closeStore(s *thread.Store, log zerolog.Logger) {
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close() }() // on a slow disk it ends with the process
-	late := time.NewTimer(closeBudget)
-	defer late.Stop()
-	select {
-	case err := <-closed:
-		if err != nil {
-			log.Warn().Err(err).Msg("not all of the threads is on disk yet")
-		}
-	case <-late.C:
-	}
 }
