@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -175,6 +176,12 @@ var table = [...]Key{
 		setting: func(s *Settings) any { return &s.Daemon.StrictOrigins },
 	},
 	{
+		Name: "daemon.allowedHosts", Type: TypeList, Without: "none", Readers: "the gateway",
+		Summary: "Names by which a proxy in front of the gateway asks for it (`Host`); with one, nothing is open without the token",
+		Example: `["panel.example"]`,
+		setting: func(s *Settings) any { return &s.Daemon.AllowedHosts },
+	},
+	{
 		Name: "daemon.label", Type: TypeText, Without: "none",
 		Summary: "How the gateway introduces itself through a tunnel",
 		Example: `"laptop"`,
@@ -205,11 +212,22 @@ var table = [...]Key{
 		setting: func(s *Settings) any { return &s.Tunnel.Autoconnect },
 	},
 	{
-		Name: "features.pty", Type: TypeBool, Default: "true",
-		Summary: "Terminals are offered; a hint for clients",
+		Name: "features.pty", Type: TypeBool, Default: "true", Readers: "the gateway",
+		Summary: "Terminals can be started",
 		Example: `false`,
 		setting: func(s *Settings) any { return &s.Features.PTY },
 	},
+}
+
+// Unread lists the keys that have a value although nothing reads them.
+func (s *Settings) Unread() []string {
+	var names []string
+	for i := range table {
+		if k := &table[i]; k.Readers == "" && k.setting != nil && !reflect.ValueOf(k.setting(s)).Elem().IsZero() {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
 
 // Variable is the environment variable that overrides the key, such as

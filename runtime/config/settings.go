@@ -68,6 +68,8 @@ type Daemon struct {
 	AllowedOrigins []string
 	// StrictOrigins: AllowedOrigins only.
 	StrictOrigins bool
+	// AllowedHosts are names by which a proxy in front of the gateway asks for it.
+	AllowedHosts []string
 	// Label is how the gateway introduces itself through a tunnel.
 	Label string
 	// OpenReads opens the routes that only read to whoever reaches the port.
@@ -83,7 +85,7 @@ type Tunnel struct {
 
 // Features switch parts of the gateway off.
 type Features struct {
-	// PTY: terminals are offered. A hint for clients.
+	// PTY: terminals can be started.
 	PTY bool
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ const everything = `{
   "log": {"max": "64 MiB"},
   "chant": {"command": "/opt/chant"},
   "conversations": {"dir": "~/notes"},
-  "daemon": {"workspace": "/w", "port": 1e3, "bind": "::1", "allowedOrigins": ["https://a", "https://b"], "strictOrigins": true, "label": "l", "openReads": true},
+  "daemon": {"workspace": "/w", "port": 1e3, "bind": "::1", "allowedOrigins": ["https://a", "https://b"], "allowedHosts": ["h"], "strictOrigins": true, "label": "l", "openReads": true},
   "tunnel": {"host": "wss://h", "token": "apt_x", "autoconnect": true},
   "features": {"pty": false},
   "adapters": {
@@ -68,7 +69,7 @@ func TestSettingsOfFile(t *testing.T) {
 		Log:           Log{Max: 64 << 20},
 		Chant:         Chant{Command: "/opt/chant"},
 		Conversations: Conversations{Dir: "/home/p/notes"},
-		Daemon:        Daemon{Workspace: "/w", Port: 1000, Bind: "::1", AllowedOrigins: []string{"https://a", "https://b"}, StrictOrigins: true, Label: "l", OpenReads: true},
+		Daemon:        Daemon{Workspace: "/w", Port: 1000, Bind: "::1", AllowedOrigins: []string{"https://a", "https://b"}, AllowedHosts: []string{"h"}, StrictOrigins: true, Label: "l", OpenReads: true},
 		Tunnel:        Tunnel{Host: "wss://h", Token: "apt_x", Autoconnect: true},
 		Adapters: map[string]Adapter{
 			"a.b": {Command: []string{"x", "--y"}, Env: map[string]string{"K": "v"}, Description: "d", MCP: true},
@@ -326,6 +327,23 @@ func TestSilent(t *testing.T) {
 	for _, k := range Keys() { // no key's variable is taken for another thing
 		if v := k.Variable(); v != "" && (&Document{}).Silent([]string{v + "=1"}) {
 			t.Errorf("%s is not heard", v)
+		}
+	}
+}
+
+// What nothing reads is named where it has a value, and else not.
+func TestUnread(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{}`:       nil,
+		everything: {"daemon.label", "tunnel.host", "tunnel.token", "tunnel.autoconnect"},
+		`{"tunnel": {"autoconnect": false}, "daemon": {"label": ""}}`: nil,
+	} {
+		s, err := document(t, text).Settings("", environment("HOME=/home/p"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Unread(); !slices.Equal(got, want) {
+			t.Errorf("%s\n%q, want %q", text, got, want)
 		}
 	}
 }

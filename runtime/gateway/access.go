@@ -25,8 +25,9 @@ func newToken() string {
 type access struct {
 	token     [sha256.Size]byte // its digest: digests of all lengths compare alike
 	loopback  bool              // the gateway listens on a loopback address only
+	proxied   bool              // others reach it through a proxy: nothing is open
 	openReads bool
-	hosts     []string // names of the machine, in lower case, beside addresses
+	hosts     []string // names of the machine and of proxies, in lower case, beside addresses
 	origins   []string // trusted ones, as browsers write them
 	strict    bool     // only those
 }
@@ -39,24 +40,65 @@ const (
 	needToken need = iota
 	// needNothing is open on loopback: it shows what there is, and no content.
 	needNothing
+	// needNobody is open everywhere.
+	needNobody
+	// needProtocol is needToken for WebSockets, whose pages can't send headers: the
+	// token may be in a subprotocol, of a page that is trusted.
+	needProtocol
 	// needRead is open on loopback too where reads were opened.
 	needRead
 )
 
 // authorize says whether a request may use a route.
 func (a *access) authorize(r *http.Request, n need) *Problem {
-	if a.loopback && (n == needNothing || n == needRead && a.openReads) {
+	if n == needNobody || a.loopback && !a.proxied && (n == needNothing || n == needRead && a.openReads) {
 		return nil
 	}
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if given == "" || !strings.EqualFold(scheme, "Bearer") {
+	given := bearerOf(r)
+	if n == needProtocol && given == "" && r.Header.Get("Origin") != "" { // which was checked
+		given = protocolToken(r)
+	}
+	if given == "" {
 		return unauthorized.problem("send Authorization: Bearer TOKEN; the token of a running gateway is in .chant-acp/%s of its workspace", runtimeName)
 	}
-	digest := sha256.Sum256([]byte(strings.TrimSpace(given)))
-	if subtle.ConstantTimeCompare(digest[:], a.token[:]) != 1 {
+	if !a.isToken(given) {
 		return unauthorized.problem("the token is not this gateway's: each start makes a new one; read .chant-acp/%s of its workspace again", runtimeName)
 	}
 	return nil
+}
+
+func (a *access) isToken(given string) bool {
+	digest := sha256.Sum256([]byte(given))
+	return subtle.ConstantTimeCompare(digest[:], a.token[:]) == 1
+}
+
+// hasToken says whether a request came with the token in its header.
+func (a *access) hasToken(r *http.Request) bool { return a.isToken(bearerOf(r)) }
+
+// bearerOf is the token of an Authorization header, "" where there is none.
+func bearerOf(r *http.Request) string {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(given)
+}
+
+const (
+	// ptyProtocol is the subprotocol of a terminal's WebSocket.
+	ptyProtocol = "chant-acp.pty"
+	// bearerPrefix begins one that holds the token. It is never answered with.
+	bearerPrefix = "bearer."
+)
+
+// protocolToken is the token among the subprotocols that a WebSocket offers.
+func protocolToken(r *http.Request) string {
+	for offered := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if token, ok := strings.CutPrefix(strings.TrimSpace(offered), bearerPrefix); ok {
+			return token
+		}
+	}
+	return ""
 }
 
 // checkHost refuses names that are not the gateway's: a page whose name was made

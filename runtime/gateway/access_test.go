@@ -105,7 +105,7 @@ func TestOpenReads(t *testing.T) {
 // TestBeyondLoopback: there everything wants the token, whatever is configured.
 func TestBeyondLoopback(t *testing.T) {
 	r := start(t, func(o *Options) { o.Bind, o.OpenReads = "0.0.0.0", true })
-	for _, l := range [][]string{openRoutes, readRoutes, closedRoutes} {
+	for _, l := range [][]string{openRoutes[1:], readRoutes, closedRoutes} { // health is open everywhere
 		for _, route := range l {
 			wantProblem(t, refused(r, route, "Authorization", ""), http.StatusUnauthorized, "unauthorized")
 		}
@@ -131,6 +131,28 @@ func TestHost(t *testing.T) {
 		wantProblem(t, a, http.StatusForbidden, "foreign-host")
 		if strings.Contains(a.body, "evil") {
 			t.Errorf("%s is said back: %s", host, a.body)
+		}
+	}
+}
+
+// TestAllowedHosts: what a proxy asks for by its own name has passed another
+// machine, so that nothing is open any more.
+func TestAllowedHosts(t *testing.T) {
+	r := start(t, func(o *Options) { o.AllowedHosts, o.OpenReads = []string{"Panel.example"}, true })
+	for _, host := range []string{"panel.example", "PANEL.example:443", "localhost"} {
+		if a := r.request("GET", "/sessions", "", "Host", host); a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", host, a.status, a.body)
+		}
+		for _, l := range [][]string{openRoutes[1:], readRoutes, closedRoutes} {
+			for _, route := range l {
+				wantProblem(t, refused(r, route, "Authorization", "", "Host", host), http.StatusUnauthorized, "unauthorized")
+			}
+		}
+	}
+	wantProblem(t, r.request("GET", "/health", "", "Host", "other.example"), http.StatusForbidden, "foreign-host")
+	for _, bad := range []string{"", "panel.example:443", "https://panel.example", "*.example", "a b"} {
+		if _, err := New(Options{Workspace: "/", AllowedHosts: []string{bad}}); err == nil {
+			t.Errorf("%q was taken for a host", bad)
 		}
 	}
 }

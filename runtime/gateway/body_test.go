@@ -114,7 +114,9 @@ func TestReadBody(t *testing.T) {
 		{"text/plain", `{}`, http.StatusUnsupportedMediaType},
 		{"application/x-www-form-urlencoded", `{}`, http.StatusUnsupportedMediaType},
 		{"application/json; charset=latin1", `{}`, http.StatusUnsupportedMediaType},
-		{"application/json", ``, http.StatusBadRequest},
+		{"application/json", ``, 0},
+		{"application/x-www-form-urlencoded", ``, 0},
+		{"application/json", ` `, http.StatusBadRequest},
 		{"application/json", `{"name":"` + strings.Repeat("a", maxBody) + `"}`, http.StatusRequestEntityTooLarge},
 	} {
 		for _, known := range []bool{true, false} {

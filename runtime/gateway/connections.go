@@ -48,6 +48,12 @@ func maxConnections(configured int) int {
 	return int(min(most, files.Cur/2)) // the other half is for children and files
 }
 
+// socketBuffer is how much lies in the system for a client that reads slowly, in
+// bytes. Writes into a full buffer go on once a third of it is free: with the
+// megabytes that Linux gives, a client that takes 256 KiB a second looks dead for
+// 5 s and longer.
+const socketBuffer = 64 << 10
+
 const fullAnswer = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/problem+json\r\n\r\n" +
 	`{"type":"` + problemDocs + `unavailable","title":"The gateway can't take this now","status":503,"detail":"all of the gateway's connections are busy; try again later"}` + "\n"
 
@@ -77,6 +83,9 @@ func (c *connections) add(conn net.Conn) *connection {
 			return nil
 		}
 		oldest = front.Value.(*connection)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(socketBuffer) // else it is what the system has
 	}
 	added := &connection{Conn: conn, of: c}
 	added.at = c.idle.PushBack(added)

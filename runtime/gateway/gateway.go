@@ -62,6 +62,11 @@ type Options struct {
 	// machine, such as "https://example.org". StrictOrigins trusts only them.
 	AllowedOrigins []string
 	StrictOrigins  bool
+	// AllowedHosts are names by which a proxy in front of the gateway asks for it,
+	// without ports. With one of them nothing is open without the token.
+	AllowedHosts []string
+	// NoTerminals refuses to start terminals.
+	NoTerminals bool
 	// OpenReads opens the routes that show content to all of this machine.
 	OpenReads bool
 	// MaxConnections is how many connections are kept; 0: 4,096, or what the limit
@@ -132,6 +137,13 @@ func New(o Options) (*Gateway, error) {
 	}
 	g := &Gateway{o: o, token: o.Token, times: usualTimes, hub: newHub(time.Now, o.Log)}
 	g.access = access{token: sha256.Sum256([]byte(o.Token)), openReads: o.OpenReads, strict: o.StrictOrigins}
+	for _, host := range o.AllowedHosts {
+		name := strings.ToLower(strings.TrimSuffix(host, "."))
+		if name == "" || name != hostName(name) || strings.ContainsAny(name, "/:@*, ") {
+			return nil, fmt.Errorf("the allowed host %q is not one: it is a name without a port, such as panel.example", host)
+		}
+		g.access.hosts, g.access.proxied = append(g.access.hosts, name), true
+	}
 	for _, origin := range o.AllowedOrigins {
 		normal := strings.ToLower(strings.TrimSuffix(origin, "/"))
 		if !(&access{origins: []string{normal}}).trusts(normal) {
@@ -221,7 +233,7 @@ func (g *Gateway) listen(ctx context.Context) error {
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	g.access.loopback = err == nil && at.Addr().Unmap().IsLoopback()
 	if !g.access.loopback {
-		g.access.hosts = machineNames(g.o.Bind)
+		g.access.hosts = append(g.access.hosts, machineNames(g.o.Bind)...)
 	}
 	g.listener, g.url = l, urlOf(l)
 	return nil
@@ -261,11 +273,11 @@ func (g *Gateway) routes(started time.Time, conversations conversationRoutes) []
 		posts: new(posts), once: new(once), slots: make(chan struct{}, maxCalls), times: g.times,
 	}
 	return slices.Concat(
-		healthRoutes{version: g.o.Version, workspace: workspace, started: started}.routes(),
+		healthRoutes{access: &g.access, version: g.o.Version, workspace: workspace, started: started}.routes(),
 		eventRoutes{hub: g.hub, streams: streams}.routes(),
 		conversations.routes(),
 		adapters.routes(),
-		(&sessionRoutes{registry: g.sessions, workspace: workspace, life: g.life}).routes(),
+		(&sessionRoutes{access: &g.access, registry: g.sessions, workspace: workspace, life: g.life, noTerminals: g.o.NoTerminals}).routes(),
 		agentRoutes{registry: g.sessions, adapters: adapters, workspace: workspace, life: g.life}.routes(),
 		outputRoutes{registry: g.sessions, streams: streams, life: g.life}.routes(),
 		runs.routes(),

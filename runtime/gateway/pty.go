@@ -42,7 +42,7 @@ type outputRoutes struct {
 
 func (o outputRoutes) routes() []route {
 	return []route{
-		{"GET", "/sessions/{id}/pty", needToken, true, o.pty},
+		{"GET", "/sessions/{id}/pty", needProtocol, true, o.pty},
 		{"GET", "/sessions/{id}/stream", needRead, true, o.stream},
 	}
 }
@@ -69,12 +69,14 @@ func (o outputRoutes) pty(w http.ResponseWriter, r *http.Request) error {
 	// The origin was checked before any route; the library's own check knows
 	// nothing of what is trusted.
 	hijacked := &hijacked{caughtErrors: caughtErrors{ResponseWriter: w}}
-	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{ptyProtocol}})
 	if err != nil {
 		return hijacked.problem()
 	}
 	conn.SetReadLimit(maxFrame)
-	why := (&ptyClient{conn: conn, below: hijacked.conn, watcher: watcher, times: o.streams.times}).run(o.life)
+	client := &ptyClient{conn: conn, below: hijacked.conn, watcher: watcher, times: o.streams.times}
+	hijacked.conn.progress = client.progress
+	why := client.run(o.life)
 	if errors.Is(why, session.ErrStalled) || errors.Is(why, errStalled) {
 		o.streams.log.Warn().Err(why).Str("session", found.Info().ID).Str("from", r.RemoteAddr).Msg("a slow watcher was closed")
 	}
@@ -84,14 +86,41 @@ func (o outputRoutes) pty(w http.ResponseWriter, r *http.Request) error {
 // hijacked is a writer that remembers the connection that is taken from it.
 type hijacked struct {
 	caughtErrors
-	conn net.Conn
+	conn *steadyConn
 }
 
 // Hijack implements http.Hijacker.
 func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	h.conn = conn
-	return conn, buffered, err
+	if err != nil {
+		return nil, nil, err
+	}
+	h.conn = &steadyConn{Conn: conn}
+	return h.conn, buffered, nil
+}
+
+// steadyConn is a connection that is written to in small pieces, each of which the
+// client made room for: how fast it reads can be told.
+type steadyConn struct {
+	net.Conn
+	progress func() // told of each piece; nil for nobody. Set before the first write of a frame.
+}
+
+// piece is how much is written at once, in bytes. It is small beside the socket's
+// buffer (see newConnections).
+const piece = 4 << 10
+
+// Write writes p in pieces.
+func (s *steadyConn) Write(p []byte) (n int, err error) {
+	for len(p) > 0 && err == nil {
+		var some int
+		some, err = s.Conn.Write(p[:min(len(p), piece)])
+		n, p = n+some, p[some:]
+		if err == nil && s.progress != nil {
+			s.progress()
+		}
+	}
+	return n, err
 }
 
 // sizeOf reads ?cols=80&rows=24; without them the watcher has no size until it
@@ -120,6 +149,20 @@ type ptyClient struct {
 	stalled atomic.Bool  // a frame was not taken in time
 	frames  atomic.Int64 // that were read, and are done with
 	taking  atomic.Bool  // one is being taken: what follows it, pongs too, lies unread
+
+	sending sync.Mutex // one frame at a time, so that progress is that frame's
+	writing sync.Mutex
+	late    *time.Timer // ends a frame that is not taken; nil: none is being sent
+}
+
+// progress is told that a part of a frame was taken.
+func (p *ptyClient) progress() {
+	p.watcher.Progress()
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if p.late != nil {
+		p.late.Reset(ptyWriteTime)
+	}
 }
 
 // frame is one message, of either side.
@@ -129,9 +172,6 @@ type frame struct {
 	Cols int    `json:"cols"`
 	Rows int    `json:"rows"`
 }
-
-// badFrame is a message that can't be taken; the client is told and closed.
-type badFrame struct{ error }
 
 // run carries output and input until one side ends, and returns why: io.EOF when
 // the terminal has.
@@ -188,12 +228,22 @@ func (p *ptyClient) output(ctx context.Context) error {
 func (p *ptyClient) send(text []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	p.sending.Lock()
+	defer p.sending.Unlock()
 	late := time.AfterFunc(ptyWriteTime, func() {
 		p.stalled.Store(true)
 		cancel() // which closes the connection
 	})
 	defer late.Stop()
+	p.setLate(late)
+	defer p.setLate(nil)
 	return p.conn.Write(ctx, websocket.MessageText, text)
+}
+
+func (p *ptyClient) setLate(late *time.Timer) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.late = late
 }
 
 // input takes what the client sends until it ends.
@@ -203,12 +253,13 @@ func (p *ptyClient) input(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		p.taking.Store(true)
 		var f frame
 		if kind != websocket.MessageText || json.Unmarshal(raw, &f) != nil {
-			return badFrame{errors.New("a frame must be a JSON object as text")}
+			err = p.sendError("a frame must be a JSON object as text, with a kind and what that kind has; this one was passed over")
+		} else {
+			err = p.take(ctx, f)
 		}
-		p.taking.Store(true)
-		err = p.take(ctx, f)
 		p.frames.Add(1)
 		p.taking.Store(false)
 		if err != nil {
@@ -231,12 +282,17 @@ func (p *ptyClient) take(ctx context.Context, f frame) error {
 	case "pong":
 		return nil
 	default:
-		return badFrame{fmt.Errorf("a frame's kind must be input, resize, ping or pong, not %q", brief.Bytes(f.Kind, 20))}
+		return p.sendError(fmt.Sprintf("a frame's kind must be input, resize, ping or pong, not %q", brief.Bytes(f.Kind, 20)))
 	}
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	text := acp.AppendString([]byte(`{"kind":"error","detail":`), err.Error())
+	return p.sendError(err.Error())
+}
+
+// sendError tells what could not be done.
+func (p *ptyClient) sendError(detail string) error {
+	text := acp.AppendString([]byte(`{"kind":"error","detail":`), detail)
 	return p.send(append(text, '}'))
 }
 
@@ -283,7 +339,6 @@ func (p *ptyClient) sendExit() {
 // goodbye closes the connection and says why, to a client that can take it.
 func (p *ptyClient) goodbye(why error) {
 	code, reason := websocket.StatusInternalError, "the connection ended"
-	var bad badFrame
 	switch {
 	case errors.Is(why, io.EOF):
 		code, reason = websocket.StatusNormalClosure, "the session ended"
@@ -291,8 +346,6 @@ func (p *ptyClient) goodbye(why error) {
 		code, reason = websocket.StatusGoingAway, "the gateway stops"
 	case errors.Is(why, session.ErrStalled), errors.Is(why, errStalled):
 		code, reason = websocket.StatusPolicyViolation, "slow: took nothing for "+session.StallLimit.String()
-	case errors.As(why, &bad):
-		code, reason = websocket.StatusPolicyViolation, brief.Bytes(bad.Error(), 120)
 	}
 	_ = p.conn.Close(code, reason)
 	_ = p.conn.CloseNow()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -166,13 +167,17 @@ func TestPTYBadFrames(t *testing.T) {
 	for _, bad := range []string{`no json`, `[]`, `{"kind":"shout"}`, `{}`, `{"kind":"input","data":5}`} {
 		s := r.attach("/sessions/term/pty")
 		s.send(bad)
-		s.closed(websocket.StatusPolicyViolation, "frame")
+		if f := s.want("error"); !strings.Contains(f.Detail, "frame") {
+			t.Errorf("%s: %+v", bad, f)
+		}
+		s.send(`{"kind":"ping"}`) // and nothing else has changed
+		s.want("pong")
 	}
 	s := r.attach("/sessions/term/pty")
 	if err := s.conn.Write(t.Context(), websocket.MessageBinary, []byte(`{"kind":"ping"}`)); err != nil {
 		t.Fatal(err)
 	}
-	s.closed(websocket.StatusPolicyViolation, "frame")
+	s.want("error")
 	s = r.attach("/sessions/term/pty")
 	s.send(fmt.Sprintf(`{"kind":"input","data":"%s"}`, strings.Repeat("x", maxFrame)))
 	s.closed(websocket.StatusMessageTooBig, "")
@@ -227,11 +232,95 @@ func TestPTYStalled(t *testing.T) {
 	goesOn()
 }
 
+// slowConn reads 64 KiB every 250 ms at most, and never stops.
+type slowConn struct{ net.Conn }
+
+func (s slowConn) Read(p []byte) (int, error) {
+	time.Sleep(time.Duration(len(p[:min(len(p), 16<<10)])) * 250 * time.Millisecond / (64 << 10))
+	return s.Conn.Read(p[:min(len(p), 16<<10)])
+}
+
+// TestPTYSlow: a watcher that reads slowly, and goes on, is not dropped.
+func TestPTYSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes as long as a watcher may take nothing")
+	}
+	t.Parallel()
+	r := start(t, nil)
+	r.terminal(`{"argv":["yes"],"name":"term"}`)
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return slowConn{conn}, err
+	}}
+	defer transport.CloseIdleConnections()
+	conn, _, err := websocket.Dial(t.Context(), r.URL()+"/sessions/term/pty", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + r.Token()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(1 << 20)
+	s := &screen{t, conn}
+	for enough := time.After(2 * session.StallLimit); ; {
+		select {
+		case <-enough:
+			return
+		default:
+		}
+		if f, err := s.next(); err != nil || f.Kind != "data" {
+			t.Fatalf("%+v %v", f, err)
+		}
+	}
+}
+
+// TestPTYOfAPage: a page can't send headers with a WebSocket, and gives the token as
+// a subprotocol, which is not answered with. RFC 6455, section 4.2.2.
+func TestPTYOfAPage(t *testing.T) {
+	r := start(t, func(o *Options) { o.AllowedOrigins = []string{"https://panel.example"} })
+	r.terminal(`{"argv":["cat"],"name":"term"}`)
+	dial := func(origin string, protocols ...string) (*websocket.Conn, *http.Response, error) {
+		header := http.Header{}
+		if origin != "" {
+			header.Set("Origin", origin)
+		}
+		return websocket.Dial(t.Context(), r.URL()+"/sessions/term/pty", &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
+	}
+	for _, origin := range []string{"https://panel.example", "http://localhost:3000"} {
+		conn, resp, err := dial(origin, "bearer."+r.Token(), ptyProtocol)
+		if err != nil {
+			t.Fatalf("%s: %v", origin, err)
+		}
+		if got := resp.Header.Values("Sec-WebSocket-Protocol"); len(got) != 1 || got[0] != ptyProtocol {
+			t.Errorf("%q was answered", got)
+		}
+		conn.CloseNow()
+	}
+	for _, c := range []struct {
+		origin   string
+		protocol []string
+		status   int
+	}{
+		{"", []string{"bearer." + r.Token(), ptyProtocol}, http.StatusUnauthorized}, // no page, and programs can send headers
+		{"http://localhost:3000", []string{"bearer." + newToken(), ptyProtocol}, http.StatusUnauthorized},
+		{"http://localhost:3000", []string{"bearer.", ptyProtocol}, http.StatusUnauthorized},
+		{"http://localhost:3000", []string{r.Token()}, http.StatusUnauthorized},
+		{"http://evil.example", []string{"bearer." + r.Token(), ptyProtocol}, http.StatusForbidden},
+	} {
+		_, resp, err := dial(c.origin, c.protocol...)
+		if err == nil || resp == nil || resp.StatusCode != c.status {
+			t.Errorf("%q %q: %v %+v", c.origin, c.protocol, err, resp)
+		}
+	}
+	page := []string{"Authorization", "", "Origin", "http://localhost:3000", "Sec-WebSocket-Protocol", "bearer." + r.Token()}
+	wantProblem(t, r.request("GET", "/sessions/term/stream", "", page...), http.StatusUnauthorized, "unauthorized") // nor elsewhere
+}
+
 // TestPTYInputThatWaits: a client whose input waits for its program is there,
 // although what it answers lies behind that input; one that answers nothing is not.
 func TestPTYInputThatWaits(t *testing.T) {
 	impatient := usualTimes
-	impatient.ask, impatient.pong = time.Millisecond, 100*time.Millisecond
+	impatient.ask, impatient.pong = time.Millisecond, 2*time.Second // a busy client is there, and input waits for 5 s
 	r := startWith(t, impatient, nil)
 	r.terminal(`{"argv":["sh","-c","stty raw -echo; echo ready; exec sleep 999"],"name":"term"}`)
 	s := r.attach("/sessions/term/pty")

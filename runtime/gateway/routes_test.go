@@ -65,6 +65,9 @@ func TestHealth(t *testing.T) {
 	if got.Status != "ok" || got.Version != "1.2.3" || got.Workspace != r.Workspace() || got.PID != os.Getpid() || got.StartedAt.IsZero() || got.Uptime == nil {
 		t.Errorf("%+v", got)
 	}
+	if bare := r.request("GET", "/health", "", "Authorization", ""); bare.status != http.StatusOK || bare.body != "{\"status\":\"ok\"}\n" {
+		t.Errorf("without the token: %d %s", bare.status, bare.body)
+	}
 	if a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%v", a.header)
 	}

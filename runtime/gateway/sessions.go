@@ -45,10 +45,12 @@ func sessionProblem(err error) *Problem {
 
 // sessionRoutes show what runs, start terminals, and end what runs.
 type sessionRoutes struct {
-	registry  *session.Registry
-	workspace string
-	life      context.Context // ends when the gateway stops
-	cache     sessionCache
+	access      *access
+	registry    *session.Registry
+	workspace   string
+	life        context.Context // ends when the gateway stops
+	noTerminals bool
+	cache, bare sessionCache
 }
 
 func (s *sessionRoutes) routes() []route {
@@ -81,23 +83,23 @@ func folder(workspace, cwd string) (string, error) {
 	return filepath.Clean(cwd), nil
 }
 
-// sessionCache is the answer of GET /sessions, for as long as nothing changes.
+// sessionCache is an answer of GET /sessions, for as long as nothing changes.
 type sessionCache struct {
 	mu   sync.Mutex
 	of   uint64 // the registry's version
 	body []byte // nil: none yet
 }
 
-func (c *sessionCache) answer(r *session.Registry) ([]byte, error) {
+func (c *sessionCache) answer(r *session.Registry, show func(session.Info) any) ([]byte, error) {
 	version := r.Version() // before the list, so that a change meanwhile is another version
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.body != nil && c.of == version {
 		return c.body, nil
 	}
-	list := r.List()
-	if list == nil {
-		list = []session.Info{}
+	list := []any{}
+	for _, info := range r.List() {
+		list = append(list, show(info))
 	}
 	body, err := json.Marshal(map[string]any{"sessions": list})
 	if err != nil {
@@ -107,9 +109,32 @@ func (c *sessionCache) answer(r *session.Registry) ([]byte, error) {
 	return c.body, nil
 }
 
+// bareSession is what everybody on this machine may know of a session.
+type bareSession struct {
+	ID    string        `json:"id"`
+	Kind  session.Kind  `json:"kind"`
+	State session.State `json:"state"`
+}
+
+func bareOf(i session.Info) any { return bareSession{i.ID, i.Kind, i.State} }
+
+func wholeOf(i session.Info) any { return i }
+
+// view chooses what a request may see of sessions. Without the token no page may
+// read it either, trusted or not: command lines, folders and names are whose they
+// are.
+func (s *sessionRoutes) view(w http.ResponseWriter, r *http.Request) (*sessionCache, func(session.Info) any) {
+	if s.access.hasToken(r) {
+		return &s.cache, wholeOf
+	}
+	w.Header().Del("Access-Control-Allow-Origin")
+	return &s.bare, bareOf
+}
+
 // list serves GET /sessions.
-func (s *sessionRoutes) list(w http.ResponseWriter, _ *http.Request) error {
-	body, err := s.cache.answer(s.registry)
+func (s *sessionRoutes) list(w http.ResponseWriter, r *http.Request) error {
+	cache, show := s.view(w, r)
+	body, err := cache.answer(s.registry, show)
 	if err != nil {
 		return err
 	}
@@ -123,7 +148,8 @@ func (s *sessionRoutes) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, found.Info())
+	_, show := s.view(w, r)
+	return writeJSON(w, http.StatusOK, show(found.Info()))
 }
 
 // startTerminal serves POST /sessions/terminal.
@@ -139,6 +165,9 @@ func (s *sessionRoutes) startTerminal(w http.ResponseWriter, r *http.Request) er
 	}
 	if err := readBody(w, r, &body); err != nil {
 		return err
+	}
+	if s.noTerminals {
+		return notHere.problem("terminals are switched off: features.pty is false in the configuration")
 	}
 	if len(body.Argv) == 0 || body.Argv[0] == "" {
 		return fieldProblem("argv", "must name a program and its arguments")

@@ -27,6 +27,36 @@ func (r *running) terminal(body string) session.Info {
 	return info
 }
 
+// TestSessionsWithoutToken: whoever reaches the port learns what kind of sessions
+// there are and whether they run. No page may read it.
+func TestSessionsWithoutToken(t *testing.T) {
+	r := start(t, nil)
+	info := r.terminal(`{"argv":["cat","secret"],"name":"secret"}`)
+	bare := fmt.Sprintf(`{"id":%q,"kind":"terminal","state":"running"}`, info.ID)
+	for path, want := range map[string]string{"/sessions": `{"sessions":[` + bare + "]}\n", "/sessions/" + info.ID: bare + "\n"} {
+		for _, token := range []string{"", "Bearer " + newToken()} {
+			if a := r.request("GET", path, "", "Authorization", token); a.body != want {
+				t.Errorf("%s: %s\nwant %s", path, a.body, want)
+			}
+		}
+		page := []string{"Origin", "http://localhost:3000"}
+		if a := r.request("GET", path, "", append(page, "Authorization", "")...); a.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: a page may read it: %v", path, a.header)
+		}
+		if a := r.request("GET", path, "", page...); a.header.Get("Access-Control-Allow-Origin") == "" || !strings.Contains(a.body, "secret") {
+			t.Errorf("%s, with the token: %v\n%s", path, a.header, a.body)
+		}
+	}
+}
+
+func TestNoTerminals(t *testing.T) {
+	r := start(t, func(o *Options) { o.NoTerminals = true })
+	p := wantProblem(t, r.request("POST", "/sessions/terminal", `{"argv":["cat"]}`), http.StatusNotImplemented, "not-here")
+	if detail, _ := p["detail"].(string); !strings.Contains(detail, "features.pty") {
+		t.Errorf("%s", detail)
+	}
+}
+
 func TestTerminalOverHTTP(t *testing.T) {
 	r := start(t, nil)
 	s := r.readEvents("/events")
@@ -39,13 +69,13 @@ func TestTerminalOverHTTP(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	var list struct{ Sessions []session.Info }
-	decodeInto(t, r.request("GET", "/sessions", "", "Authorization", ""), http.StatusOK, &list)
+	decodeInto(t, r.request("GET", "/sessions", ""), http.StatusOK, &list)
 	if len(list.Sessions) != 1 || list.Sessions[0].ID != info.ID {
 		t.Errorf("%+v", list)
 	}
 	for _, id := range []string{info.ID, "term"} {
 		var one session.Info
-		decodeInto(t, r.request("GET", "/sessions/"+id, "", "Authorization", ""), http.StatusOK, &one)
+		decodeInto(t, r.request("GET", "/sessions/"+id, ""), http.StatusOK, &one)
 		if one.ID != info.ID {
 			t.Errorf("%s: %+v", id, one)
 		}

@@ -311,6 +311,13 @@ func (f *feed) bark() {
 // has is how much the reader can take.
 func (r *reader) has() int64 { return max(0, r.feed.end-int64(r.feed.partial)-r.pos) }
 
+// progress says that a part of what was taken has arrived.
+func (r *reader) progress() {
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	r.since = time.Now()
+}
+
 func (r *reader) nudge() {
 	select {
 	case r.wake <- struct{}{}:

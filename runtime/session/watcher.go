@@ -75,6 +75,10 @@ func (w *Watcher) leave() {
 // io.EOF after the end of the terminal and its output, ErrStalled when the watcher was dropped, or the cause of ctx. One goroutine reads.
 func (w *Watcher) Read(ctx context.Context) ([]byte, error) { return w.reader.take(ctx) }
 
+// Progress says that a part of what Read returned has arrived: who takes a little at a time is slow, and not
+// dropped for taking nothing.
+func (w *Watcher) Progress() { w.reader.progress() }
+
 // Write is [Session.WriteTerminal].
 func (w *Watcher) Write(ctx context.Context, p []byte) error { return w.session.WriteTerminal(ctx, p) }
 

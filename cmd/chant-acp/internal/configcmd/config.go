@@ -284,6 +284,9 @@ func warnOfSet(std console.Streams, d *config.Document, profile, key string) {
 		fmt.Fprintf(std.Err, "chant-acp: warning: it was set, but %s means nothing to chant-acp%s\n", console.Printable(key), meant)
 		return
 	}
+	if k, _ := config.Known(key); k != nil && k.Readers == "" {
+		fmt.Fprintf(std.Err, "chant-acp: it was set, and does nothing: nothing reads %s yet\n", k.Name)
+	}
 	values, _, err := d.Values(profile, os.Getenv)
 	if err != nil {
 		return

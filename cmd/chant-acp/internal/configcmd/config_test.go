@@ -34,6 +34,8 @@ func TestSetGetUnset(t *testing.T) {
 		{[]string{"get", "agent.output"}, console.OK, "full", ""},
 		{[]string{"list"}, console.OK, "full", ""},
 		{[]string{"set", "agent.output", "loud"}, console.Failed, "", "agent.output"},
+		{[]string{"set", "tunnel.host", "wss://relay.example"}, console.OK, "", "does nothing: nothing reads tunnel.host yet"},
+		{[]string{"set", "daemon.label", "laptop"}, console.OK, "", "nothing reads daemon.label yet"},
 		{[]string{"set", "agent.ouput", "full"}, console.OK, "", "did you mean agent.output?"},
 		{[]string{"unset", "agent.output"}, console.OK, "", ""},
 		{[]string{"get", "agent.output"}, console.Failed, "", "its default is auto"},

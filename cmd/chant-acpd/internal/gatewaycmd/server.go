@@ -22,8 +22,9 @@ import (
 type server struct {
 	std      console.Streams
 	log      zerolog.Logger
-	agent    string // the path of chant-acp
-	profile  string // of the configuration
+	agent    string   // the path of chant-acp
+	profile  string   // of the configuration
+	unread   []string // keys of it that have a value and do nothing
 	commands *gatewayCommands
 	runs     *gatewayRuns // nil where there can be none
 	noRuns   error        // and why
@@ -32,7 +33,7 @@ type server struct {
 
 // prepare puts a server together. Where it returns one, close ends it.
 func prepare(std console.Streams, findAgent func() (string, error), f *gatewayFlags, settings gatewaySettings) (*server, error) {
-	s := &server{std: std, profile: f.profile}
+	s := &server{std: std, profile: f.profile, unread: settings.unread}
 	s.log = zerolog.New(std.Err).Level(zerolog.WarnLevel).With().Timestamp().Logger()
 	requests := zerolog.Nop()
 	if f.jsonLog {
@@ -51,7 +52,8 @@ func prepare(std console.Streams, findAgent func() (string, error), f *gatewayFl
 	s.runs, s.noRuns = s.commands.runs(workspace)
 	o := gateway.Options{
 		Workspace: workspace, Bind: settings.Bind, Port: settings.Port,
-		AllowedOrigins: settings.AllowedOrigins, StrictOrigins: settings.StrictOrigins, OpenReads: settings.OpenReads,
+		AllowedOrigins: settings.AllowedOrigins, StrictOrigins: settings.StrictOrigins, AllowedHosts: settings.AllowedHosts, OpenReads: settings.OpenReads,
+		NoTerminals:      !settings.terminals,
 		ConversationsDir: settings.conversations,
 		Version:          acpd.Version,
 		Sessions:         session.Options{StateFile: sessionsFile(workspace, s.log), Log: s.log},
@@ -76,6 +78,9 @@ func (s *server) start(ctx context.Context) error {
 	}
 	if s.noRuns != nil {
 		s.log.Warn().Err(s.noRuns).Msg("the runs of Ops are not shown")
+	}
+	for _, key := range s.unread {
+		fmt.Fprintf(s.std.Err, "chant-acp: %s is set, and does nothing: nothing reads it yet\n", key)
 	}
 	fmt.Fprintf(s.std.Out, "%s serves %s\n", s.gateway.URL(), s.gateway.Workspace())
 	return nil

@@ -14,6 +14,8 @@ import (
 type gatewaySettings struct {
 	config.Daemon
 	conversations string
+	terminals     bool
+	unread        []string // keys that have a value and do nothing
 }
 
 // settings lays the flags on top of the configuration. A gateway with a
@@ -24,7 +26,7 @@ func (f *gatewayFlags) settings(given func(string) bool) (gatewaySettings, error
 	if err != nil {
 		return gatewaySettings{}, err
 	}
-	s := gatewaySettings{all.Daemon, all.Conversations.Dir}
+	s := gatewaySettings{all.Daemon, all.Conversations.Dir, all.Features.PTY, all.Unread()}
 	if given("workspace") {
 		s.Workspace = f.workspace
 	}
