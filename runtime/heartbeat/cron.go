@@ -3,9 +3,11 @@ package heartbeat
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // A cron is an expression of five fields, as in crontab(5), in UTC. Each field
@@ -37,12 +39,29 @@ func cronFields() [5]cronField {
 	}
 }
 
+// onlyUTC is what is said to a time zone.
+const onlyUTC = "times are UTC, and a time zone can't be given: put the time in UTC"
+
+// isZone says whether a word is meant as a time zone, as other crons have it.
+func isZone(word string) bool {
+	name, _, assigned := strings.Cut(word, "=")
+	if assigned {
+		return strings.EqualFold(name, "TZ") || strings.EqualFold(name, "CRON_TZ")
+	}
+	area, city, ok := strings.Cut(word, "/")
+	isLetter := func(r rune) bool { return unicode.IsLetter(r) || r == '_' || r == '/' || r == '-' }
+	return word == "UTC" || word == "Z" || word == "GMT" || word == "local" ||
+		ok && len(area) > 3 && len(city) > 2 && strings.TrimFunc(word, isLetter) == ""
+}
+
 // parseCron reads an expression, or says what is wrong with it.
 func parseCron(text string) (*cron, string) {
 	words := strings.Fields(text)
 	if len(words) != 5 {
 		hint := ""
 		switch {
+		case slices.ContainsFunc(words, isZone):
+			hint = "; " + onlyUTC
 		case strings.HasPrefix(text, "@"):
 			hint = "; names such as @daily are not taken (0 0 * * * is daily)"
 		case len(words) == 6:

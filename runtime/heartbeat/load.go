@@ -21,10 +21,10 @@ func (h *Heartbeat) restore() error {
 	}
 	h.states = states
 	for _, st := range states {
-		if !st.Last.Open() || st.Last.State == Waiting && st.Last.Ref != "" && h.o.Settled != nil {
+		if !st.Last.Open() || st.Last.outlives() && h.o.Settled != nil {
 			continue
 		}
-		st.Last.Outcome = Outcome{State: Interrupted, Text: "the process ended before the run did"}
+		st.Last.Outcome = interrupted()
 		st.Last.Ended = h.o.Now().UTC()
 		h.dirty = true
 	}

@@ -192,6 +192,8 @@ func (h *Heartbeat) tick(j Job, now time.Time) {
 		}
 	}
 	switch {
+	case j.missed(h.o.Workspace, tick, now):
+		h.skip(j, st, tick, "nothing ran it when it was due, and its catch-up is skip")
 	case !st.Last.Open():
 		h.queue = append(h.queue, &pending{job: j, state: st, tick: tick, upTo: tick})
 		return
@@ -201,6 +203,16 @@ func (h *Heartbeat) tick(j Job, now time.Time) {
 		h.skip(j, st, tick, "it still runs")
 	}
 	h.seen(j, st, tick)
+}
+
+// lateBy is how long after its time a tick may begin where what was missed is left
+// out: a loop that runs sees it within lookEvery, and a gateway that is started
+// anew within a minute does no harm.
+const lateBy = time.Minute
+
+// missed says whether a tick that is seen now is one to leave out.
+func (j Job) missed(workspace string, tick, now time.Time) bool {
+	return j.Schedule.SkipMissed && now.Sub(j.due(workspace, tick)) > lateBy
 }
 
 // skip counts a tick that is not run, and says so for the first one in a row.

@@ -634,3 +634,52 @@ func TestNew(t *testing.T) {
 		}
 	}
 }
+
+// With catch-up skip, what nothing ran when it was due is left out, and said; what
+// runs in time does, and what waits its turn is not late in that sense.
+func TestCatchUpSkip(t *testing.T) {
+	bubble(t, chant("every: 10m", "catch-up: skip", "one", "two"), func(r *rig) {
+		r.o.Run = taking(2 * time.Minute)
+		r.start()
+		r.want("loaded")
+		r.pass(15 * time.Minute)
+		r.want("started one for 00:10:00", "ended one completed", "started two for 00:10:00 late 2m0s", "ended two completed")
+		r.stop()
+		r.pass(30 * time.Minute)
+		for _, j := range r.look().Jobs {
+			if j.Missed != 3 || j.MissedSince.Format("15:04") != "00:20" || j.Next.Format("15:04") != "00:50" {
+				t.Errorf("%+v", j)
+			}
+		}
+		r.start()
+		r.want("loaded", "skipped one for 00:40:00 late 5m0s", "skipped two for 00:40:00 late 5m0s")
+		r.pass(9 * time.Minute)
+		r.want("started one for 00:50:00", "ended one completed", "started two for 00:50:00 late 2m0s", "ended two completed")
+	})
+}
+
+// After a stop the status says what was missed, and after a crash that what ran was
+// interrupted, before any loop runs again.
+func TestStatusWithoutALoop(t *testing.T) {
+	bubble(t, chant("every: 10m", "one"), func(r *rig) {
+		r.o.Run = taking(time.Hour)
+		r.start()
+		r.pass(11 * time.Minute)
+		state, err := os.ReadFile(r.kept(".state.json")) // as a crash leaves it
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := r.look().Jobs[0]; j.Last.State != heartbeat.Running || j.Missed != 0 {
+			t.Errorf("while it runs: %+v %+v", j, j.Last)
+		}
+		r.stop()
+		if err := os.WriteFile(r.kept(".state.json"), state, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(24 * time.Minute)
+		j := r.look().Jobs[0]
+		if j.Last.State != heartbeat.Interrupted || j.Missed != 2 || j.MissedSince.Format("15:04") != "00:20" || j.Next.Format("15:04") != "00:20" {
+			t.Errorf("after the crash: %+v %+v", j, j.Last)
+		}
+	})
+}

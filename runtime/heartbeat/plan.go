@@ -69,7 +69,7 @@ func (e *PlanError) Error() string {
 
 // Parse reads the text of a HEARTBEAT.md. Only fenced code blocks of the
 // language chant count (CommonMark 0.31.2, 4.5). Each begins with settings,
-// "key: value" (every or cron, and jitter), and goes on with one command line or
+// "key: value" (every or cron, jitter, catch-up), and goes on with one command line or
 // more; empty lines, and lines that begin with #, are skipped. A text without
 // such a block is a plan without jobs.
 //
@@ -230,7 +230,7 @@ func isKey(text string) bool {
 	return text != "" && len(text) <= 20 && strings.Trim(text, letters) == ""
 }
 
-func keys() []string { return []string{"every", "cron", "jitter"} }
+func keys() []string { return []string{"every", "cron", "jitter", "catch-up"} }
 
 // settings collects those of one block.
 type settings struct {
@@ -255,6 +255,14 @@ func (s *settings) set(line int, key, value string) {
 		s.result.Cron = strings.Join(strings.Fields(value), " ")
 	case "jitter":
 		s.result.Jitter, reason = parseJitter(value)
+	case "catch-up":
+		switch value {
+		case "once":
+		case "skip":
+			s.result.SkipMissed = true
+		default:
+			reason = fmt.Sprintf("catch-up is once (what was missed is one run) or skip (it is left out), and not %q", show(value))
+		}
 	default:
 		reason = unknownKey(key)
 	}
@@ -266,6 +274,10 @@ func (s *settings) set(line int, key, value string) {
 }
 
 func unknownKey(key string) string {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key)) {
+	case "timezone", "tz", "crontz", "zone":
+		return fmt.Sprintf("a block has no setting %q: %s", key, onlyUTC)
+	}
 	hint := ""
 	if k := near.Word(key, keys()); k != "" {
 		hint = fmt.Sprintf("; did you mean %q?", k)

@@ -19,6 +19,9 @@ type Schedule struct {
 	// Jitter puts each tick off by less than this, and never to the next tick or
 	// beyond. By how much depends on the workspace, the job and the tick alone.
 	Jitter time.Duration
+	// SkipMissed leaves out what could not run when it was due, because nothing ran
+	// it (catch-up: skip). Else all that was missed is one run.
+	SkipMissed bool
 
 	cron *cron
 }
@@ -31,6 +34,9 @@ func (s Schedule) String() string {
 	}
 	if s.Jitter > 0 {
 		text += ", jitter " + brief.Duration(s.Jitter)
+	}
+	if s.SkipMissed {
+		text += ", catch-up skip"
 	}
 	return text
 }

@@ -45,6 +45,15 @@ type Run struct {
 // Open says whether the run still runs or waits.
 func (r *Run) Open() bool { return r != nil && r.Ended.IsZero() }
 
+// outlives says whether an open run is still what it was when its process has ended:
+// it waits, and somebody can be asked about it.
+func (r *Run) outlives() bool { return r.State == Waiting && r.Ref != "" }
+
+// interrupted is how a run ended whose process ended first.
+func interrupted() Outcome {
+	return Outcome{State: Interrupted, Text: "the process ended before the run did"}
+}
+
 // JobState is what is kept of a job.
 type JobState struct {
 	Command string `json:"command"`

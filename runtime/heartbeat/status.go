@@ -28,6 +28,11 @@ type JobStatus struct {
 	Last *Run
 	// Skipped counts the ticks since Last began that were not run.
 	Skipped int
+	// Missed counts the ticks that came and went while no loop ran, up to MaxMissed;
+	// MissedSince is when the first of them was due. The next loop makes one run of
+	// them, or none, as Schedule.SkipMissed says.
+	Missed      int
+	MissedSince time.Time
 	// Next is when the job is due. A time that is over is that of a run that is
 	// late, because no loop runs. The zero time is never.
 	Next time.Time
@@ -66,6 +71,11 @@ func (s *Status) job(j Job, st *JobState, now time.Time) JobStatus {
 		return js
 	}
 	js.Last, js.Skipped = st.Last, st.Skipped
+	if !s.Alive && st.Last.Open() && !st.Last.outlives() {
+		last := *st.Last // the next loop writes it down
+		last.Outcome = interrupted()
+		js.Last = &last
+	}
 	if !s.Trusted() {
 		return js
 	}
@@ -73,8 +83,32 @@ func (s *Status) job(j Job, st *JobState, now time.Time) JobStatus {
 	if given := j.lastDue(s.Workspace, s.Grant.At); given.After(tick) {
 		tick = given
 	}
-	if next := j.due(s.Workspace, j.Schedule.next(tick)); !s.Alive {
-		js.Next = next // a run that is late comes when a loop runs
+	if !s.Alive {
+		js.Missed, js.MissedSince = j.missedSince(s.Workspace, tick, now)
+		if js.Missed == 0 || !j.Schedule.SkipMissed {
+			js.Next = j.due(s.Workspace, j.Schedule.next(tick)) // a run that is late comes when a loop runs
+		}
 	}
 	return js
+}
+
+// MaxMissed is up to where missed ticks are counted.
+const MaxMissed = 1000
+
+// missedSince counts the ticks after one that were due at now.
+func (j Job) missedSince(workspace string, tick, now time.Time) (n int, since time.Time) {
+	for n < MaxMissed {
+		if tick = j.Schedule.next(tick); tick.IsZero() {
+			break
+		}
+		due := j.due(workspace, tick)
+		if due.After(now) {
+			break
+		}
+		if n == 0 {
+			since = due
+		}
+		n++
+	}
+	return n, since
 }

@@ -295,10 +295,23 @@ func nextText(s *heartbeat.Status, j heartbeat.JobStatus) string {
 		return "never due"
 	case !s.Trusted():
 		return "once trusted, due " + stamp(j.Next)
+	case j.Missed > 0 && j.Schedule.SkipMissed:
+		return "due " + stamp(j.Next) + "; " + missedText(j) + ", and left out"
+	case j.Missed > 0:
+		return missedText(j) + ", and runs once when a gateway does"
 	case j.Next.Before(time.Now()) && !s.Alive:
 		return "due since " + stamp(j.Next) + ", and runs once when a gateway does"
 	}
 	return "due " + stamp(j.Next)
+}
+
+// missedText says what came and went while no gateway ran.
+func missedText(j heartbeat.JobStatus) string {
+	more := ""
+	if j.Missed == heartbeat.MaxMissed {
+		more = " or more"
+	}
+	return fmt.Sprintf("missed %s%s since %s, when no gateway ran", console.Plural(j.Missed, "run"), more, stamp(j.MissedSince))
 }
 
 // verdict says whether the allow-list takes a line.
@@ -344,6 +357,7 @@ func lastText(j heartbeat.JobStatus) string {
 	switch {
 	case j.Last.Open() && j.Last.State == heartbeat.Waiting:
 		text += " for a person, and counts as running until that is settled"
+	case j.Last.State == heartbeat.Interrupted && j.Last.Ended.IsZero(): // a crash: nobody saw when
 	case !j.Last.Ended.IsZero():
 		text += fmt.Sprintf(" after %s", j.Last.Ended.Sub(j.Last.Started).Round(time.Millisecond))
 	}
