@@ -145,16 +145,16 @@ func BenchmarkGetCold(b *testing.B) {
 	}
 }
 
-// manySessions is a store of 10,000 sessions.
-func manySessions(b *testing.B) *Store {
+// manySessions is a store of n sessions.
+func manySessions(b *testing.B, n int) *Store {
 	b.Helper()
 	root := os.Getenv("THREAD_BENCH_ROOT") // kept between runs, to empty the system's caches
 	if root == "" {
 		root = b.TempDir()
 	}
 	s := New(root)
-	if _, err := os.Stat(s.path("s9999")); err != nil {
-		for i := range 10_000 {
+	if _, err := os.Stat(s.path(fmt.Sprint("s", n-1))); err != nil {
+		for i := range n {
 			r := Record{ID: fmt.Sprintf("s%d", i), Cwd: fmt.Sprint("/work/", i%20), Title: "make all", Created: t0, Updated: t0.Add(time.Duration(i*7919%10_000) * time.Second)}
 			if err := s.Create(b.Context(), r); err != nil {
 				b.Fatal(err)
@@ -174,7 +174,7 @@ func manySessions(b *testing.B) *Store {
 
 // The first page in a process that has seen nothing yet.
 func BenchmarkList10000(b *testing.B) {
-	root := manySessions(b).root
+	root := manySessions(b, 10_000).root
 	for name, cwd := range map[string]string{"all": "", "folder": "/work/7", "none": "/nowhere"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -188,9 +188,27 @@ func BenchmarkList10000(b *testing.B) {
 	}
 }
 
+// All pages, one after the other: twice as many sessions take twice as long.
+func BenchmarkPages(b *testing.B) {
+	for _, n := range []int{10, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := manySessions(b, n)
+			for b.Loop() {
+				for cursor, more := "", true; more; more = cursor != "" {
+					var err error
+					if _, cursor, err = s.List(b.Context(), "", cursor); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/session")
+		})
+	}
+}
+
 // All sessions, as "chant-acp sessions list" prints them, and an id's beginning.
 func BenchmarkWalk10000(b *testing.B) {
-	s := manySessions(b)
+	s := manySessions(b, 10_000)
 	for b.Loop() {
 		n := 0
 		for _, err := range s.Walk(b.Context(), "") {
@@ -205,7 +223,7 @@ func BenchmarkWalk10000(b *testing.B) {
 }
 
 func BenchmarkFind10000(b *testing.B) {
-	s := manySessions(b)
+	s := manySessions(b, 10_000)
 	for b.Loop() {
 		if ids, err := s.Find("s9999"); err != nil || len(ids) != 1 {
 			b.Fatal(ids, err)

@@ -37,8 +37,9 @@ func newestFirst(a, b place) int {
 	return cmp.Compare(b.id, a.id)
 }
 
-// List implements agent.Store. A session that changes while somebody pages moves
-// to the front and so may be missing from later pages, but none comes twice.
+// List implements agent.Store. The pages that follow the first one are of the list
+// as it was then, without what was removed since; where that is forgotten, a session
+// that changed meanwhile moved to the front, and is missing. None comes twice.
 // A session whose record can't be read is listed as its thread has it; one whose
 // thread can't be read either is left out.
 func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string, error) {
@@ -46,12 +47,15 @@ func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string,
 	if err != nil {
 		return nil, "", err
 	}
-	places, err := s.placesIn(ctx, cwd)
-	if err != nil {
-		return nil, "", err
-	}
-	if cursor != "" {
-		places = places[sort.Search(len(places), func(i int) bool { return newestFirst(places[i], after) > 0 }):]
+	places := s.rest(cwd, after)
+	if places == nil {
+		if places, err = s.placesIn(ctx, cwd); err != nil {
+			return nil, "", err
+		}
+		if cursor != "" {
+			places = places[sort.Search(len(places), func(i int) bool { return newestFirst(places[i], after) > 0 }):]
+		}
+		s.remember(cwd, places)
 	}
 	var page []Record
 	for len(places) > 0 {
@@ -66,6 +70,58 @@ func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string,
 		places = places[n:]
 	}
 	return page, "", nil
+}
+
+// A listing is what List looked at for a first page, for those that follow.
+type listing struct {
+	cwd    string
+	places []place
+	used   time.Time
+}
+
+// Listings are kept for as long as somebody may be paging through them.
+const (
+	maxListings = 8
+	listingAge  = 10 * time.Minute
+)
+
+// rest is what follows a place in a list that is remembered; nil where none is.
+func (s *Store) rest(cwd string, after place) []place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.listings {
+		l := &s.listings[i]
+		if l.cwd != cwd || time.Since(l.used) > listingAge {
+			continue
+		}
+		if at, there := slices.BinarySearchFunc(l.places, after, newestFirst); there {
+			l.used = time.Now()
+			return l.places[at+1:]
+		}
+	}
+	return nil
+}
+
+// remember keeps a list that has more than a page, in the place of the one that was
+// used least of late.
+func (s *Store) remember(cwd string, places []place) {
+	if len(places) <= pageSize {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := listing{cwd, places, time.Now()}
+	if len(s.listings) < maxListings {
+		s.listings = append(s.listings, l)
+		return
+	}
+	oldest := 0
+	for i := range s.listings {
+		if s.listings[i].used.Before(s.listings[oldest].used) {
+			oldest = i
+		}
+	}
+	s.listings[oldest] = l
 }
 
 // Walk is List without pages: every session of a folder, or with cwd "" of all,
@@ -118,6 +174,7 @@ const readers = 8
 // leaves out what can't be read and what is of another folder than cwd.
 func (s *Store) recordsOf(ctx context.Context, places []place, cwd string) []Record {
 	records := make([]Record, len(places))
+	of := folder(cwd)
 	rest := records
 	var wg sync.WaitGroup
 	for part := range slices.Chunk(places, (len(places)+readers-1)/readers) {
@@ -129,7 +186,7 @@ func (s *Store) recordsOf(ctx context.Context, places []place, cwd string) []Rec
 					return
 				}
 				r, _, err := s.listed(p.id)
-				if err != nil || cwd != "" && !sameFolder(r.Cwd, cwd) {
+				if err != nil || cwd != "" && r.Cwd != cwd && filepath.Clean(r.Cwd) != filepath.Clean(cwd) && folder(r.Cwd) != of {
 					continue
 				}
 				r.Updated = time.Unix(0, p.changed).UTC()

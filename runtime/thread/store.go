@@ -28,9 +28,11 @@ type Store struct {
 
 	sync syncer
 
-	mu     sync.Mutex
-	logs   map[string]*logFile // those kept open
-	closed bool
+	mu   sync.Mutex
+	logs map[string]*logFile // those kept open
+	// listings are the lists that somebody may be paging through.
+	listings []listing
+	closed   bool
 }
 
 var _ agent.Store = (*Store)(nil)

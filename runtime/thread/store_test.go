@@ -511,6 +511,53 @@ func TestManyOpen(t *testing.T) {
 	}
 }
 
+// Pages are of the list as it was when the first one was asked for: what changes
+// meanwhile is neither missing nor there twice, and what was removed is not there.
+func TestPagesOfOneList(t *testing.T) {
+	s := newStore(t)
+	const n = 3 * pageSize
+	for i := range n {
+		r := record(fmt.Sprintf("s%03d", i))
+		r.Updated = t0.Add(time.Duration(i) * time.Minute)
+		if err := s.Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]int{}
+	cursor, pages := "", 0
+	for more := true; more; more = cursor != "" {
+		page, next, err := s.List(t.Context(), "", cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page {
+			seen[r.ID]++
+		}
+		if pages++; pages == 1 {
+			if err := s.Append(t.Context(), "s002", false, line(1)); err != nil { // it moves to the front
+				t.Fatal(err)
+			}
+			if err := s.Delete(t.Context(), "s001"); err != nil {
+				t.Fatal(err)
+			}
+			create(t, s, "new")
+		}
+		cursor = next
+	}
+	for i := range n {
+		id, want := fmt.Sprintf("s%03d", i), 1
+		if id == "s001" {
+			want = 0
+		}
+		if seen[id] != want {
+			t.Errorf("%s is there %d times, want %d", id, seen[id], want)
+		}
+	}
+	if len(s.listings) != 1 {
+		t.Errorf("%d lists are remembered", len(s.listings))
+	}
+}
+
 // A process that leaves waits for no disk, and what it wrote is there.
 func TestLeave(t *testing.T) {
 	root := t.TempDir()
