@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"sync"
@@ -44,7 +45,7 @@ func (k *keeper) ready(ctx context.Context) (uint64, error) {
 	defer k.mu.Unlock()
 	if k.signs.prefix == "" {
 		if err := k.open(); err != nil {
-			return 0, fmt.Errorf("the ledger of the guard, which ends programs when this process dies, can't be made: %w", err)
+			return 0, fmt.Errorf("the ledger of the guard, which ends programs when this process dies, can't be made: %w", exhausted(err))
 		}
 	}
 	if err := k.ensure(ctx); err != nil {
@@ -152,7 +153,10 @@ func (k *keeper) ensure(ctx context.Context) error {
 		conn, err = startGuard(ctx, k.ledger.file)
 	}
 	if err != nil {
-		return fmt.Errorf("the guard, which ends programs when this process dies, can't be started; is /proc mounted? %w", err)
+		if errors.Is(err, fs.ErrNotExist) { // of /proc/self/exe
+			err = fmt.Errorf("is /proc mounted? %w", err)
+		}
+		return fmt.Errorf("the guard, which ends programs when this process dies, can't be started: %w", exhausted(err))
 	}
 	k.conn = conn
 	for number, file := range k.held {

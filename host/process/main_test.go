@@ -17,7 +17,7 @@ import (
 )
 
 // agentVar makes the test binary start the programs named in it, one shell script a line, and wait for their end and that of stdin. A line may begin with "tty:", with
-// "grace:" (a minute of grace, and the agent leaves at EOF), with "leave:" (the agent leaves at EOF, with the usual grace), with "later:" (a byte on stdin comes first), or with "limited:" (the agent has a hard limit on file locks).
+// "grace:" (a minute of grace, and the agent leaves at EOF), with "leave:" (the agent leaves at EOF, with the usual grace), with "few:" (the agent has no descriptor left), with "later:" (a byte on stdin comes first), or with "limited:" (the agent has a hard limit on file locks).
 const agentVar = "PROCESS_TEST_AGENT"
 
 // holdVar names a file that the agent locks and gives to the guard.
@@ -56,6 +56,10 @@ func runAgent(scripts string) {
 		script, graceful := strings.CutPrefix(script, "grace:")
 		script, leaving := strings.CutPrefix(script, "leave:")
 		script, limited := strings.CutPrefix(script, "limited:")
+		script, few := strings.CutPrefix(script, "few:")
+		if few {
+			limitDescriptors()
+		}
 		if limited {
 			_ = unix.Prlimit(0, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: lowLimit, Max: lowLimit}, nil)
 		}
@@ -88,6 +92,17 @@ func runAgent(scripts string) {
 	all.Wait()
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
+}
+
+// limitDescriptors lets this process open no further one.
+func limitDescriptors() {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		return
+	}
+	limit := unix.Rlimit{Cur: uint64(f.Fd()), Max: uint64(f.Fd())}
+	f.Close()
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 }
 
 // lockAndHold leaves the file open, as whoever holds a lock does.

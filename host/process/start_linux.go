@@ -33,16 +33,22 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		spec: spec, serial: serial, orders: make(chan Cause), settled: make(chan struct{}), done: make(chan struct{}),
 		broken: make(chan struct{}, 2), // one for each output
 	}
-	std, err := openStandard(spec)
-	if err != nil {
-		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
-	}
-	p.started = time.Now()
+	var std *standard
+	var unopened error
 	err = keep.signs.marking(serial, func() (err error) {
+		// While another program is forked, nobody may have this one's side of its pipes open: the other one would have it too, until some time after its
+		// execution has begun, and the output would seem to be held.
+		if std, unopened = openStandard(spec); unopened != nil {
+			return unopened
+		}
+		defer closeAll(std.program)
+		p.started = time.Now()
 		p.os, err = os.StartProcess(spec.Path, argv(spec), attributes(spec, std.program, p.token()))
 		return err
 	})
-	closeAll(std.program)
+	if unopened != nil {
+		return nil, fmt.Errorf("%s was not started: %w", spec.Path, exhausted(unopened))
+	}
 	if err != nil {
 		std.close()
 		return nil, explain(spec, err)
@@ -253,7 +259,22 @@ func explain(spec Spec, err error) error {
 	case syscall.E2BIG:
 		return fmt.Errorf("%s can't be started: its arguments and environment take %d bytes, or one of them more than 128 KiB, and the system takes no more; pass a file instead: %w", spec.Path, size, number)
 	}
-	return fmt.Errorf("%s can't be started: %w", spec.Path, err)
+	return fmt.Errorf("%s can't be started: %w", spec.Path, exhausted(err))
+}
+
+// exhausted says what to do where the system has no more of something to give.
+func exhausted(err error) error {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		var limit unix.Rlimit
+		_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) // 0 would be shown
+		return fmt.Errorf("%w: this process may have no more than %d descriptors open; raise that limit (ulimit -n)", err, limit.Cur)
+	case errors.Is(err, unix.ENFILE):
+		return fmt.Errorf("%w: the whole system has no descriptors left; end programs, or raise fs.file-max", err)
+	case errors.Is(err, unix.EAGAIN):
+		return fmt.Errorf("%w: there may be no more processes; end some, or raise that limit (ulimit -u)", err)
+	}
+	return err
 }
 
 // enterable returns nil for a directory that can be a working directory.

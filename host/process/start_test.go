@@ -4,8 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -112,5 +115,42 @@ func TestLookPath(t *testing.T) {
 				t.Errorf("%v is of the wrong kind", err)
 			}
 		})
+	}
+}
+
+// Programs that start at the same moment inherit nothing of each other, not even until they have closed it: no output seems to be held.
+func TestOutputsOfManyAtOnce(t *testing.T) {
+	var all sync.WaitGroup
+	var held atomic.Int32
+	for range 500 {
+		all.Go(func() {
+			p, err := Start(t.Context(), Spec{Path: "/bin/echo", Argv: []string{"echo", "x"}, Dir: "/", Env: os.Environ()})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if p.Wait().HeldOutput {
+				held.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := held.Load(); n > 0 {
+		t.Errorf("%d outputs are said to be held", n)
+	}
+}
+
+// A limit on descriptors is named as what it is, whichever of the things that need one comes first.
+func TestNoDescriptorLeft(t *testing.T) {
+	for _, scripts := range []string{"few:echo up", "echo up\nfew:echo up"} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), agentVar+"="+scripts)
+		out, err := cmd.Output()
+		if err == nil {
+			t.Error("it ended well")
+		}
+		if said := string(out); !strings.Contains(said, "descriptors open; raise that limit (ulimit -n)") || strings.Contains(said, "/proc mounted") {
+			t.Errorf("%q: it said %q", scripts, said)
+		}
 	}
 }

@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// watchPause is how long a guard that can't be replaced is waited with.
-const watchPause = time.Second
+const (
+	// watchPause lies between two attempts to replace a guard that can't be replaced, or that die again and again.
+	watchPause = time.Second
+	// manyDeaths is how many guards may live for less than that, one after the other, before there is a pause.
+	manyDeaths = 5
+)
 
 // watch replaces a guard that dies while programs run: until then nothing would end them if this process died, too.
 type watch struct {
@@ -34,17 +38,22 @@ func (w *watch) stop(conn *os.File) {
 // run waits for the end of a guard, and starts the next.
 func (w *watch) run(k *keeper, conn *os.File) {
 	defer close(w.ended)
-	for {
+	for deaths := 0; ; {
+		began := time.Now()
 		if conn != nil {
 			// A guard that is ready says nothing: Read returns when it is gone, when ensure has replaced it, or by stop.
 			_, _ = conn.Read(make([]byte, 1))
 			_ = conn.SetReadDeadline(time.Time{})
 		}
+		deaths++
+		if time.Since(began) > watchPause {
+			deaths = 0
+		}
 		var err error
-		if conn, err = w.replace(k); err == nil {
+		if conn, err = w.replace(k); err == nil && deaths < manyDeaths {
 			continue
 		}
-		select { // the next Start says what is wrong
+		select { // where there is an error, the next Start says what is wrong
 		case <-w.quit:
 			return
 		case <-time.After(watchPause):
