@@ -28,6 +28,7 @@ func (r *Registry) Explain(words []string, o ParseOptions) (string, error) {
 	row("runs", Quote(inv.Argv))
 	row("in", inv.Dir)
 	row("variables", variableNames(inv.Env))
+	row("withheld", withheld)
 	if inv.Environment != "" {
 		text := inv.Environment
 		if inv.Protected {
@@ -57,9 +58,14 @@ func explainBuiltin(inv *Invocation, row func(label, text string)) {
 	row("runs", "the steps of the Op "+Quote([]string{inv.Op.Op})+"; `ops` shows its phases and gates")
 	row("in", inv.Dir)
 	row("variables", variableNames(inv.Env))
+	row("withheld", withheld)
 	row("effect", string(inv.Effect))
 	row("confirm", "by the gates of the Op, where it has some")
 }
+
+// withheld is what no program inherits, as hosts see to: it would say of a line
+// what nobody said of it.
+const withheld = envVariable + ", CHANT_PARAM_*, CHANT_CONTEXT_* that were inherited"
 
 // variableNames leaves the values out: they may be secrets.
 func variableNames(env []string) string {

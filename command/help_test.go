@@ -99,7 +99,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"deploy prod (project)", "deploy prod 'a b'", "/p", "CHANT_ENV, SECRET", "prod (protected)", "destroy", "retype", "1h, then 2s", "terminal"} {
+	for _, want := range []string{"deploy prod (project)", "deploy prod 'a b'", "/p", "CHANT_ENV, SECRET", "prod (protected)", "destroy", "retype", "1h, then 2s", "terminal", "CHANT_CONTEXT_* that were inherited"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}

@@ -199,16 +199,18 @@ func (c *call) environ(own map[string]string) ([]string, error) {
 // started this process. What of it travels is in the context; the rest would be
 // recorded of no run that it decides about.
 func WithoutRun(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), ofAnotherRun)
+	return slices.DeleteFunc(WithoutWords(environ), func(entry string) bool {
+		return strings.HasPrefix(entry, pause.ContextVar+"=") || strings.HasPrefix(entry, pause.StateVar+"=")
+	})
 }
 
-func ofAnotherRun(entry string) bool {
-	for _, begin := range []string{"CHANT_ENV=", "CHANT_PARAM_", pause.ContextPrefix, pause.ContextVar + "=", pause.StateVar + "="} {
-		if strings.HasPrefix(entry, begin) {
-			return true
-		}
-	}
-	return false
+// WithoutWords is a copy of an environment without the variables that the words of
+// a line and the keys of a context become. One that was inherited would say of a
+// program what nobody said of it.
+func WithoutWords(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		return strings.HasPrefix(entry, "CHANT_ENV=") || strings.HasPrefix(entry, "CHANT_PARAM_") || strings.HasPrefix(entry, pause.ContextPrefix)
+	})
 }
 
 // environ holds one entry of each name.

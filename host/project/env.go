@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/host/local"
 )
 
 func cutName(entry, name string) (string, bool) {
@@ -17,15 +18,16 @@ func cutName(entry, name string) (string, bool) {
 // prompt or leave a pager.
 var quietEnv = []string{"PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"}
 
-// environment is what a program gets: what this process inherited, the defaults
-// for its kind of output, and what the manifest says, each over the last.
+// environment is what a program gets: what this process inherited, without what
+// was said of another line; the defaults for its kind of output; and what the
+// manifest and the line say, each over the last.
 func (p *Project) environment(inv *command.Invocation, color bool) []string {
 	return lastOnly(append(p.environ(inv.TTY, color), inv.Env...))
 }
 
 // environ is the part of environment that is the same for all programs.
 func (p *Project) environ(tty, color bool) []string {
-	vars := append([]string(nil), p.o.Env...)
+	vars := local.WithoutWords(p.o.Env)
 	switch {
 	case tty:
 		if lookup(vars, "TERM") == "" {

@@ -162,6 +162,8 @@ func TestTheEnvironmentOfPrograms(t *testing.T) {
 		{"color", []string{"NO_COLOR=1", "TERM=vt100"}, true,
 			[]string{"FORCE_COLOR=1", "TERM=xterm-256color", "GIT_PAGER=cat", "OWN=1", "PAGER=mine"}, []string{"NO_COLOR"}},
 		{"twice", []string{"A=1", "A=2"}, false, []string{"A=2"}, nil},
+		{"of another line", []string{"CHANT_ENV=prod", "CHANT_PARAM_TAG=v1", "CHANT_CONTEXT_who=me", "CHANT_PARAMETER=x"}, false,
+			[]string{"CHANT_PARAMETER=x"}, []string{"CHANT_ENV", "CHANT_PARAM_TAG", "CHANT_CONTEXT_who"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, _ := open(t, manifest, project.Options{Env: append([]string{"PATH=" + os.Getenv("PATH")}, c.inherited...)})
