@@ -33,6 +33,7 @@ func DefaultBuiltins() []Builtin {
 		{Name: "history", Signature: "history [n]", Summary: "List the last commands of this session", Effect: Read, MaxArgs: 1, Check: checkCount},
 		{Name: "again", Signature: "again [n]", Summary: "Run the last command again, or the nth last", Effect: Read, MaxArgs: 1, Check: checkCount},
 		{Name: "confirm", Signature: "confirm <code>", Summary: "Run the command that waits for this code", Effect: Read, MinArgs: 1, MaxArgs: 1},
+		{Name: "allow", Signature: "allow <code>", Summary: "Allow what the project offers, and run the line that waits for this code", Effect: Read, MinArgs: 1, MaxArgs: 1},
 	}, opBuiltins()...)
 }
 
@@ -50,7 +51,7 @@ func checkCount(args []string) string {
 // or not. No other source of the allow-list may begin a name with it.
 func reserved(w string) bool {
 	switch w {
-	case "run", "approve", "reject", "confirm", "signal", "ops", "help", "explain", "history", "again":
+	case "run", "approve", "reject", "confirm", "allow", "signal", "ops", "help", "explain", "history", "again":
 		return true
 	}
 	return false

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -105,11 +104,7 @@ func (i *Invocation) Entry() string {
 	if i.spec == nil || i.spec.entry == nil {
 		return ""
 	}
-	text, err := json.Marshal(plainValue(i.spec.entry))
-	if err != nil { // strings, lists and mappings of strings have JSON
-		return ""
-	}
-	return string(text)
+	return entryText(i.spec.entry)
 }
 
 // plainValue is a node of the manifest without how and where it is written. What

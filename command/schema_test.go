@@ -156,7 +156,7 @@ func TestSchemaKnowsTheKeys(t *testing.T) {
 		}
 	}
 	names := s.Properties["commands"].PropertyNames
-	for _, word := range []string{"run", "approve", "reject", "confirm", "signal", "ops", "help", "explain", "history", "again"} {
+	for _, word := range []string{"run", "approve", "reject", "confirm", "allow", "signal", "ops", "help", "explain", "history", "again"} {
 		if !reserved(word) || !strings.Contains(names.Not.Pattern, word) {
 			t.Errorf("%s: reserved %v, in the schema's pattern %q", word, reserved(word), names.Not.Pattern)
 		}

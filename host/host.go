@@ -24,10 +24,45 @@ type Host interface {
 	// Subject is what Start would run now, by its bytes; nothing is started. A
 	// question is about it, and its answer holds for nothing else.
 	Subject(ctx context.Context, inv *command.Invocation) (subject.Subject, error)
+	// Offer is the command of an invocation as the project offers it now, whatever
+	// its arguments: what a person allows. ok is false for what comes with this
+	// program and starts nothing of the project.
+	Offer(ctx context.Context, inv *command.Invocation) (o Offer, ok bool, err error)
+	// Offers are all that the project offers: commands, and Ops by the lines that
+	// run them.
+	Offers(ctx context.Context) ([]Offer, error)
 	// Ops is what runs the project's Ops. It is made when it is first asked for.
 	Ops() (Runtime, error)
 	// OpSet reads all Ops of the project as they are now.
 	OpSet(ctx context.Context) (OpSet, error)
+}
+
+// Offer is a command that a project offers.
+type Offer struct {
+	Name    string // "plan", "run deploy"
+	Summary string
+	Effect  command.Effect
+	Runs    string // what it starts, for people
+	// Text is what the project says of it, in lines, of which a person is shown the
+	// differences.
+	Text string
+	// Subject is what it is made of: its entry, or the Op's sources, and programs
+	// and files that they name.
+	Subject subject.Subject
+}
+
+// Allowance says what a person has allowed of a command.
+type Allowance struct {
+	// Project says that a person has looked at all that the project offered.
+	Project bool
+	// Allowed says that the command is allowed in this very form.
+	Allowed bool
+	// Before is when another form of the command was allowed last; zero where none
+	// was. Changed says what is not the same any more, as a clause, and Difference is
+	// what the project says of it now and then, in lines that begin with "+ " and
+	// "- "; either may be "".
+	Before              time.Time
+	Changed, Difference string
 }
 
 // AllowList is what a project allows.

@@ -66,6 +66,12 @@ type Options struct {
 	// through the client, "retype" by a typed line, "auto" or "" by what is
 	// known of the client.
 	Confirm string
+	// Allowed keeps what a person has allowed projects to run; nil: what they offer
+	// runs without.
+	Allowed turn.Allowed
+	// AllowNamed says that a person typed each line for this very command, which
+	// allows it.
+	AllowNamed bool
 	// Gates says how a gate of an Op asks: "reply" or "" by lines to type, "ask"
 	// through the client while the turn is open, "durable" through the client with
 	// an answer that comes with a later prompt.
@@ -149,6 +155,7 @@ func newConn(a *Agent, origin Origin) *conn {
 	c := &conn{agent: a, sessions: map[string]*session{}, open: map[*turn.Turn]bool{}, idle: newIdle(a.o.ExitIdle)}
 	c.Conn = turn.NewConn(turn.Options{
 		Confirm: a.o.Confirm, Gates: a.o.Gates, Notice: a.o.Notice, Refusal: a.o.Refusal, Log: a.o.Log,
+		Allowed: a.o.Allowed, AllowNamed: a.o.AllowNamed,
 	}, &a.slot, origin, c.background)
 	return c
 }

@@ -124,6 +124,33 @@ func (h *stubHost) Subject(_ context.Context, inv *command.Invocation) (subject.
 	})
 }
 
+// Offer is the entry of a command, with the file version of the root.
+func (h *stubHost) Offer(_ context.Context, inv *command.Invocation) (host.Offer, bool, error) {
+	o, ok := h.AllowList().Registry.OfferedBy(inv)
+	if !ok {
+		return host.Offer{}, false, nil
+	}
+	offer, err := h.offer(o)
+	return offer, true, err
+}
+
+func (h *stubHost) offer(o command.Offered) (host.Offer, error) {
+	s, err := subject.Of(subject.Work{Root: h.root, Texts: []subject.Text{{Name: "the entry of " + o.Name, Value: o.Entry}}, Evidence: []string{"version"}})
+	return host.Offer{Name: o.Name, Effect: o.Effect, Runs: o.Runs, Text: o.Entry, Subject: s}, err
+}
+
+func (h *stubHost) Offers(context.Context) ([]host.Offer, error) {
+	var list []host.Offer
+	for _, o := range h.AllowList().Registry.Offered() {
+		offer, err := h.offer(o)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, offer)
+	}
+	return list, nil
+}
+
 // file writes the file that stands for all files of a command.
 func (h *stubHost) file(text string) {
 	if err := os.WriteFile(filepath.Join(h.root, "version"), []byte(text), 0o600); err != nil {

@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 	}
 	// What the person who runs the tests has configured is not theirs.
 	_ = os.Setenv("CHANT_ACP_CONFIG", filepath.Join(os.TempDir(), "chant-acp-none", "config.json"))
+	// Their projects are their own: what is allowed is tested where it is not so.
+	_ = os.Setenv("CHANT_ACP_AGENT_ALLOW", "always")
 	bin, err := build()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -76,6 +78,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
+			e.Setenv("CHANT_ACP_AGENT_ALLOW", "always")
 			e.Setenv("CHANT", chant)
 			e.Setenv("CHANTD", filepath.Join(filepath.Dir(chant), "chant-acpd"))
 			e.Setenv(raceOptions, os.Getenv(raceOptions))

@@ -26,6 +26,7 @@ var printing = map[string][][]string{
 	"chant-acp heartbeat trust":   {{"--workspace", "DIR", "--yes"}},
 	"chant-acp heartbeat untrust": {{"--workspace", "DIR"}},
 	"chant-acp prompt":            {{"--cwd", "DIR", "hello"}, {"--json", "--cwd", "DIR", "hello"}, {"--cwd", "DIR", "help"}},
+	"chant-acp allow":             {{"--yes", "DIR"}, {"--forget", "DIR"}},
 	"chant-acp check":             {{"DIR"}},
 	"chant-acp ops":               {{"DIR"}, {"../../testdata/project"}, {"--json", "../../testdata/project"}},
 	"chant-acp version":           {nil},

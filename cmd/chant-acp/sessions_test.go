@@ -61,7 +61,7 @@ type spoken struct {
 func start(ts *testscript.TestScript, flag bool, arg string) (*spoken, error) {
 	c := exec.Command(ts.Getenv("CHANT"), "serve")
 	// ts.Getenv knows the variables that count: the state goes below HOME.
-	c.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), raceOptions + "=" + ts.Getenv(raceOptions)}
+	c.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), raceOptions + "=" + ts.Getenv(raceOptions), "CHANT_ACP_AGENT_ALLOW=" + ts.Getenv("CHANT_ACP_AGENT_ALLOW")}
 	if flag {
 		c.Args = append(c.Args, arg)
 	}

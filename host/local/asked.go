@@ -125,15 +125,35 @@ func (rt *Runtime) Subject(ctx context.Context, ref host.RunRef) (subject.Subjec
 	}
 	r := record{Root: rt.o.Root, Op: ref.Op, Env: ref.Env, Params: ref.Params, Config: found.Config.Digest()}
 	w := subject.Work{Root: r.Root, Texts: textsOfRun(r)}
-	path := rt.pathVariable(nil)
-	for _, ph := range slices.Concat(steps.phases, steps.undo) {
+	w.Commands, w.Steps = rt.allCommands(steps)
+	for _, ph := range steps.phases {
 		for _, s := range ph.steps {
-			w.Commands = append(w.Commands, rt.commands(r, s, path)...)
 			w.Bind = append(w.Bind, s.Bind...)
-			w.Steps = append(w.Steps, s.title)
 		}
 	}
 	return subject.Of(w)
+}
+
+// Commands are what the steps of an Op start, its compensation included, and the
+// steps as they are shown.
+func (rt *Runtime) Commands(c *op.Config) (commands []subject.Command, steps []string, err error) {
+	p, err := rt.plan(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	commands, steps = rt.allCommands(p)
+	return commands, steps, nil
+}
+
+func (rt *Runtime) allCommands(p plan) (commands []subject.Command, steps []string) {
+	path := rt.pathVariable(nil)
+	for _, ph := range slices.Concat(p.phases, p.undo) {
+		for _, s := range ph.steps {
+			commands = append(commands, rt.commands(record{Root: rt.o.Root}, s, path)...)
+			steps = append(steps, s.title)
+		}
+	}
+	return commands, steps
 }
 
 // textsOfRun are what a run is, apart from what its steps start.

@@ -18,6 +18,9 @@ type Op struct {
 	// forward slashes.
 	File   string
 	Config *Config
+	// Sources are the files of the project that it was made of, File among them,
+	// sorted; paths as File is one.
+	Sources []string
 }
 
 // Name is what the Op is run by.

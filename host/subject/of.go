@@ -48,6 +48,7 @@ type Work struct {
 	Texts    []Text
 	Commands []Command
 	Steps    []string // as they are shown; nil for what is shown of the commands
+	Sources  []string // paths of files below Root that count whatever names them
 	Bind     []string // globs of files below Root; ** is any number of folders
 	Evidence []string // paths of files below Root
 }
@@ -73,6 +74,11 @@ func Of(work Work) (Subject, error) {
 	}
 	if err := m.bind(work.Bind); err != nil {
 		return Subject{}, err
+	}
+	for _, path := range work.Sources {
+		if err := m.explicit(KindBound, filepath.Clean(filepath.FromSlash(path))); err != nil {
+			return Subject{}, fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	for _, path := range work.Evidence {
 		if err := m.explicit(KindEvidence, filepath.Clean(filepath.FromSlash(path))); err != nil {
@@ -191,6 +197,9 @@ func (m *maker) named(word, dir string) {
 		return
 	}
 	p := m.content(rel, MaxNamed)
+	if p.Lacks == notFile { // a folder is as good as none: what is in it does not count
+		p.Lacks = notThere
+	}
 	p.Kind, p.Name = KindFile, filepath.ToSlash(rel)
 	m.parts = append(m.parts, p)
 }
@@ -226,7 +235,7 @@ func (m *maker) hash(rel string, limit int64) (Part, error) {
 	p := Part{Size: info.Size(), Changed: changed(info)}
 	switch {
 	case !info.Mode().IsRegular():
-		return Part{Lacks: "not a file"}, nil
+		return Part{Lacks: notFile}, nil
 	case limit >= 0 && info.Size() > limit:
 		p.Lacks = "larger than is looked at"
 		return p, nil

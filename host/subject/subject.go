@@ -59,8 +59,11 @@ type Subject struct {
 	Steps []string `json:"steps,omitempty"`
 }
 
-// notThere is what a file that does not exist lacks.
-const notThere = "not there"
+// What files lack that do not exist, or are none.
+const (
+	notThere = "not there"
+	notFile  = "not a file"
+)
 
 // shortLen is the length of a digest that people see.
 const shortLen = 8
@@ -102,6 +105,20 @@ func (s Subject) Evidence() []Part {
 		}
 	}
 	return list
+}
+
+// Without is the subject without some parts, and without the folders in which the
+// rest lies: of another folder with the same contents it is the same.
+func (s Subject) Without(drop func(Part) bool) Subject {
+	var parts []Part
+	for _, p := range s.Parts {
+		if drop(p) {
+			continue
+		}
+		p.Path = ""
+		parts = append(parts, p)
+	}
+	return Subject{Parts: order(parts), Steps: s.Steps}
 }
 
 // order sorts parts and takes out those that stand twice.

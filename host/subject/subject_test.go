@@ -112,6 +112,7 @@ func TestWhatCounts(t *testing.T) {
 		{"through a link", run("cat", "link"), write("plan.out", "another"), "plan.out changed at "},
 		{"it is gone", run("cat", "plan.out"), remove("plan.out"), "plan.out is not there any more"},
 		{"it came", run("cat", "later.out"), write("later.out", "new"), "later.out is new at "},
+		{"a folder that comes", run("cat", "dist"), write("dist/a", "x"), ""},
 		{"what a shell line writes", shell("cat plan.out >> other 2>&1"), write("other", "another"), ""},
 		{"a part of a word", run("cat", "--file=plan.out"), write("plan.out", "another"), ""},
 		{"a folder", run("cat", "lib"), write("lib/a.tf", "another"), ""},

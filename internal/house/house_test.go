@@ -48,6 +48,7 @@ var imports = map[string][]string{
 	"host/project":        {"command", "host", "host/local", "host/op", "host/op/eval", "host/process", "host/subject"},
 	"host/subject":        {},
 
+	"runtime/allow":          {"host", "host/subject"},
 	"runtime/config":         {},
 	"runtime/conversation":   {"runtime/thread"},
 	"runtime/heartbeat":      {"host/subject"},
@@ -83,7 +84,7 @@ var imports = map[string][]string{
 	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "host/project", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
 	"cmd/chant-acp/internal/printer":     {"acp"},
-	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/allow", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/setup":       {},
 	"cmd/chant-acpd": {
@@ -103,7 +104,7 @@ var imports = map[string][]string{
 	"cmd/internal/console":             {},
 	"cmd/internal/console/consoletest": {"cmd/internal/console"},
 	"cmd/internal/serve": {
-		"acp", "acp/agent", "command", "host", "host/process", "host/project", "host/subject", "runtime/config", "runtime/conversation", "runtime/thread",
+		"acp", "acp/agent", "command", "host", "host/process", "host/project", "host/subject", "runtime/allow", "runtime/config", "runtime/conversation", "runtime/thread",
 		"cmd/internal/console",
 	},
 }

@@ -102,6 +102,12 @@ var table = [...]Key{
 		setting: func(s *Settings) any { return &s.Agent.Gates },
 	},
 	{
+		Name: "agent.allow", Type: TypeChoice, Choices: []string{"ask", "always"}, Default: "ask", Flag: "--allow", Readers: "the agent",
+		Summary: "Whether a person has to allow a project's commands before they run, and again once they change; `always` is for machines on which all projects are somebody's own",
+		Example: `"always"`,
+		setting: func(s *Settings) any { return &s.Agent.Allow },
+	},
+	{
 		Name: "log.max", Type: TypeSize, Min: 1, Max: 1 << 50, Default: "1 GiB", Readers: "the agent",
 		Summary: "How much of a command's output its log holds",
 		Example: `"64 MiB"`,

@@ -32,6 +32,9 @@ type Agent struct {
 	// Refusal is the stop reason of a refused prompt: "auto", "refusal" or
 	// "end_turn".
 	Refusal string
+	// Allow says whether a person has to allow a project's commands: "ask" or
+	// "always", which is that nobody has to.
+	Allow string
 	// ExitIdle is how long after a cancel a silent agent stays; 0 for ever.
 	ExitIdle time.Duration
 }

@@ -26,7 +26,7 @@ func environment(pairs ...string) func(string) string {
 // defaults are those that the design and its sources name.
 func defaults() Settings {
 	return Settings{
-		Agent:    Agent{Gates: "reply", Output: "auto", Refusal: "auto"},
+		Agent:    Agent{Allow: "ask", Gates: "reply", Output: "auto", Refusal: "auto"},
 		Log:      Log{Max: 1 << 30},
 		Daemon:   Daemon{Port: 18790, Bind: "127.0.0.1"},
 		Features: Features{PTY: true},
@@ -65,7 +65,7 @@ const everything = `{
 
 func TestSettingsOfFile(t *testing.T) {
 	want := Settings{
-		Agent:         Agent{Gates: "ask", Output: "full", Refusal: "end_turn", ExitIdle: 30 * time.Second},
+		Agent:         Agent{Allow: "ask", Gates: "ask", Output: "full", Refusal: "end_turn", ExitIdle: 30 * time.Second},
 		Log:           Log{Max: 64 << 20},
 		Chant:         Chant{Command: "/opt/chant"},
 		Conversations: Conversations{Dir: "/home/p/notes"},
@@ -135,7 +135,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := defaults()
-	want.Agent = Agent{Gates: "durable", Output: "auto", Refusal: "refusal", ExitIdle: 90 * time.Second}
+	want.Agent = Agent{Allow: "ask", Gates: "durable", Output: "auto", Refusal: "refusal", ExitIdle: 90 * time.Second}
 	want.Log.Max, want.Chant.Command, want.Conversations.Dir = 2048, "/home/p/bin/chant", "/c"
 	want.Daemon = Daemon{Workspace: "/w", Bind: "127.0.0.1", AllowedOrigins: []string{"https://a", "https://b"}, StrictOrigins: true, OpenReads: true}
 	want.Tunnel.Token, want.Features.PTY = "t", false

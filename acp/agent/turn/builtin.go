@@ -67,6 +67,8 @@ func (t *Turn) builtin(allow host.AllowList, inv *command.Invocation) outcome {
 		return t.later(nil, func() outcome { return t.again(allow, count(inv.Args, 1)) })
 	case "confirm":
 		return t.later(nil, func() outcome { return t.confirm(allow, inv.Args[0]) })
+	case "allow":
+		return t.later(nil, func() outcome { return t.allow(allow, inv.Args[0]) })
 	}
 	if inv.Op != nil {
 		return t.opBuiltin(inv)

@@ -30,6 +30,8 @@ type pendingConfirm struct {
 	asked  asked
 	until  time.Time
 	unkept bool // no other process can know of it
+	// offers are what is allowed with the code; nil for one of `confirm`.
+	offers []host.Offer
 }
 
 // asked is what a person was asked about, and when: the answer is for nothing
@@ -74,16 +76,21 @@ func (t *Turn) confirmation(inv *command.Invocation) command.Confirm {
 	if inv.Confirm != command.ConfirmAsk && (inv.Confirm == command.ConfirmRetype || !t.stoppedJustNow(inv)) {
 		return inv.Confirm
 	}
-	switch t.conn.Options.Confirm {
-	case "ask":
-		return command.ConfirmAsk
-	case "retype":
-		return command.ConfirmRetype
-	}
-	if t.client.AsksPerson {
+	if t.asksThroughClient() {
 		return command.ConfirmAsk
 	}
 	return command.ConfirmRetype
+}
+
+// asksThroughClient says whether questions to a person go through the client.
+func (t *Turn) asksThroughClient() bool {
+	switch t.conn.Options.Confirm {
+	case "ask":
+		return true
+	case "retype":
+		return false
+	}
+	return t.client.AsksPerson
 }
 
 // noPerson says why this turn can't be confirmed at all, "" where it can.
@@ -108,7 +115,8 @@ func (t *Turn) askRetype(inv *command.Invocation) outcome {
 	if err != nil {
 		return t.refuse(err)
 	}
-	key, p := t.session.keep(inv, q)
+	p := pendingConfirm{words: inv.Words, env: t.environment(), asked: q, until: time.Now().Add(confirmFor)}
+	key := t.session.keep(p)
 	t.Add(view.Event{Kind: view.EventCode, Code: &view.CodeEvent{
 		Code: key, Words: p.words, Environment: p.env, Digest: q.subject.Digest(), Until: p.until.UTC(), Subject: &q.subject,
 	}})
@@ -124,8 +132,11 @@ func (t *Turn) askRetype(inv *command.Invocation) outcome {
 	}
 }
 
+// environment is the session's.
+func (t *Turn) environment() string { return t.parseOptions().Environment }
+
 // keep stores a command, as it was asked for, under a new code.
-func (s *Thread) keep(inv *command.Invocation, q asked) (string, pendingConfirm) {
+func (s *Thread) keep(p pendingConfirm) (key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := ""
@@ -139,11 +150,10 @@ func (s *Thread) keep(inv *command.Invocation, q asked) (string, pendingConfirm)
 	if len(s.pending) >= maxPending {
 		delete(s.pending, oldest)
 	}
-	key := newCode()
+	key = newCode()
 	s.guesses = 0
-	p := pendingConfirm{words: inv.Words, env: s.env, asked: q, until: time.Now().Add(confirmFor)}
 	s.pending[key] = p
-	return key, p
+	return key
 }
 
 func newCode() string {
@@ -155,10 +165,18 @@ func newCode() string {
 	return string(b)
 }
 
-// take removes and returns the command of a code, or says why there is none.
-func (s *Thread) take(key string) (pendingConfirm, error) {
+// take removes and returns the command of a code, or says why there is none. allow
+// says that the code is to be one that allows.
+func (s *Thread) take(key string, allow bool) (pendingConfirm, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p, there := s.pending[key]; there && (p.offers != nil) != allow {
+		word := "confirm"
+		if p.offers != nil {
+			word = "allow"
+		}
+		return pendingConfirm{}, fmt.Errorf("nothing was run: the code is for %s", view.Code(word+" "+key))
+	}
 	p, ok := s.use(key)
 	if !ok {
 		return p, fmt.Errorf("nothing waits for the code %s in this session: it was used, or never given out here. Type the command again to get a new one", view.Code(key))
@@ -189,7 +207,7 @@ func (t *Turn) confirm(allow host.AllowList, key string) outcome {
 	}
 	t.session.catchUp(t.context())
 	key = strings.ToLower(key)
-	p, err := t.session.take(key)
+	p, err := t.session.take(key, false)
 	used := t.use(key) // it is used up before anything is done with it
 	if err != nil {
 		return t.refuse(err)

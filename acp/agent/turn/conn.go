@@ -41,6 +41,12 @@ type Options struct {
 	// through the client, "retype" by a typed line, "auto" or "" by what is
 	// known of the client.
 	Confirm string
+	// Allowed keeps what a person has allowed projects to run; nil: what they offer
+	// runs without.
+	Allowed Allowed
+	// AllowNamed says that a person typed each line for this very command, which
+	// allows it.
+	AllowNamed bool
 	// Gates says how a gate of an Op asks: "reply" or "" by lines to type, "ask"
 	// through the client while the turn is open, "durable" through the client with
 	// an answer that comes with a later prompt.

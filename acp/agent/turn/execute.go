@@ -15,6 +15,9 @@ import (
 // command runs one program: confirmed where that is asked for, in its turn for
 // the slot, and told as one tool call.
 func (t *Turn) command(inv *command.Invocation) outcome {
+	if e, ok := t.allowed(inv); !ok {
+		return e
+	}
 	x := newExecution(t, inv)
 	switch t.confirmation(inv) {
 	case command.ConfirmRetype:
@@ -133,6 +136,9 @@ func (x *execution) run() outcome {
 // may have waited for the slot, or for a person, and the manifest may say
 // something else by now.
 func (a reading) stillAllowed(t *Turn) error {
+	if err := t.stillInForm(a.inv); err != nil {
+		return err
+	}
 	allow := t.session.Refresh()
 	if allow.Version == a.version {
 		return nil

@@ -12,6 +12,7 @@ type chantMeta struct {
 	Outcome  string
 	ExitCode *int   // of a program that ran
 	Confirm  string // the code that is waited for; "" for none
+	Allow    string // the code to allow with that is waited for; "" for none
 	RunID    string // of the run of an Op; "" for none
 	Gate     string // at which the run waits; "" for none
 	Digest   string // short, of what is asked about; "" where nothing is
@@ -36,6 +37,7 @@ func (m chantMeta) appendJSON(b []byte) []byte {
 		b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(*m.ExitCode), 10)
 	}
 	b = view.AppendText(b, "confirm", m.Confirm)
+	b = view.AppendText(b, "allow", m.Allow)
 	b = view.AppendText(b, "runId", m.RunID)
 	b = view.AppendText(b, "gate", m.Gate)
 	b = view.AppendText(b, "digest", m.Digest)

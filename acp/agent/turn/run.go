@@ -56,6 +56,9 @@ func (t *Turn) actor() host.Actor { return host.Actor{Client: t.client.Name} }
 
 // runOp is `run <op>`.
 func (t *Turn) runOp(inv *command.Invocation) outcome {
+	if e, ok := t.allowed(inv); !ok {
+		return e
+	}
 	r, err := t.newOpTurn(inv)
 	if err != nil {
 		return t.refuse(err)

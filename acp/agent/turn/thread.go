@@ -53,7 +53,8 @@ type Thread struct {
 	listed  int // version of the allow-list that the options were last told of
 	history []entry
 	pending map[string]pendingConfirm
-	guesses int // wrong codes since the last one given out
+	offered map[string]string // forms of commands that were shown and not allowed yet: digests by name
+	guesses int               // wrong codes since the last one given out
 	// cancelled is the command line of the last turn, where that was cancelled and
 	// nothing was asked since.
 	cancelled string

@@ -39,6 +39,9 @@ func (f *Flags) Configure() error {
 	if !f.Has("refusal") {
 		f.Refusal = settings.Agent.Refusal
 	}
+	if !f.Has("allow") {
+		f.Allow = settings.Agent.Allow
+	}
 	if !f.Has("exit-idle") {
 		f.ExitIdle = settings.Agent.ExitIdle
 	}

@@ -19,15 +19,18 @@ import (
 	"github.com/chant-acp/chant-acp/internal/acpd"
 	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
+	"github.com/chant-acp/chant-acp/runtime/allow"
 )
 
 // Flags are the flags of an agent, wherever it runs.
 type Flags struct {
-	Output, Confirm, Refusal, Gates string
-	ExitIdle                        time.Duration
-	LogFile, LogLevel, Profile      string
+	Output, Confirm, Refusal, Gates, Allow string
+	ExitIdle                               time.Duration
+	LogFile, LogLevel, Profile             string
 
 	Durable, NoStore bool // of serve alone
+	// Named says that a person typed the line for the very command, which allows it.
+	Named bool
 
 	given func(flag string) bool // whether the command line has it; nil: none
 	configured
@@ -35,7 +38,7 @@ type Flags struct {
 
 // DefaultFlags are the flags of an agent that was given none.
 func DefaultFlags() Flags {
-	return Flags{Output: "auto", Confirm: "auto", Refusal: "auto", Gates: "reply", LogLevel: "error"}
+	return Flags{Output: "auto", Confirm: "auto", Refusal: "auto", Gates: "reply", Allow: "ask", LogLevel: "error"}
 }
 
 // Register adds the flags of any agent to fs, and gives f their defaults.
@@ -47,6 +50,7 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Confirm, "confirm", f.Confirm, "how commands with 'confirm: ask' are asked for: auto, ask (through the client) or retype (a line to type)")
 	fs.StringVar(&f.Refusal, "refusal", f.Refusal, "the stop reason of a refused prompt: auto, refusal or end_turn")
 	fs.StringVar(&f.Gates, "gates", f.Gates, "how a gate of an Op asks: reply (lines to type), ask (through the client, while the turn is open) or durable (through the client, which answers with a later prompt)")
+	fs.StringVar(&f.Allow, "allow", f.Allow, "whether a person has to allow a project's commands before they run: ask, or always (nobody has to)")
 	fs.DurationVar(&f.ExitIdle, "exit-idle", f.ExitIdle, "also leave when, after a cancel, nothing runs and nothing arrives for this long (0: never)")
 	fs.StringVar(&f.LogFile, "log-file", f.LogFile, "append the program's own log to this file instead of standard error")
 	fs.StringVar(&f.LogLevel, "log-level", f.LogLevel, "how much is logged: debug, info, warn, error or disabled")
@@ -62,6 +66,7 @@ func (f *Flags) Check() error {
 		{"confirm", f.Confirm, []string{"auto", "ask", "retype"}},
 		{"refusal", f.Refusal, []string{"auto", "refusal", "end_turn"}},
 		{"gates", f.Gates, []string{"reply", "ask", "durable"}},
+		{"allow", f.Allow, []string{"ask", "always"}},
 		{"log-level", f.LogLevel, []string{"debug", "info", "warn", "error", "disabled"}},
 	} {
 		if !slices.Contains(c.allowed, c.value) {
@@ -121,6 +126,11 @@ func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *ag
 		Refusal:  f.Refusal,
 		Gates:    f.Gates,
 		Open:     f.Projects(env),
+
+		AllowNamed: f.Named,
+	}
+	if f.Allow != "always" {
+		o.Allowed = allow.Open(stateroot.Dir(os.Getenv))
 	}
 	if store != nil {
 		c := newConversations(log, f.settings.Conversations.Dir)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -79,7 +80,7 @@ func (l *loader) load(ctx context.Context, files []string) error {
 		if op.FormatOf(file) != op.TypeScript {
 			l.decode(file)
 		} else if known, ok := l.cache.get(file); ok {
-			l.take(file, known.Config, known.Findings)
+			l.take(file, known.Config, known.Findings, known.Seen)
 		} else if l.first != "" && strings.HasPrefix(path.Base(file), l.first+".op.") {
 			evaluate = slices.Insert(evaluate, 0, file)
 		} else {
@@ -91,7 +92,7 @@ func (l *loader) load(ctx context.Context, files []string) error {
 		if answers[i].Config == nil && answers[i].Findings == nil {
 			continue // err came before
 		}
-		l.take(file, answers[i].Config, answers[i].Findings)
+		l.take(file, answers[i].Config, answers[i].Findings, answers[i].Seen)
 		l.cache.put(file, answers[i])
 	}
 	return err
@@ -104,25 +105,25 @@ func (l *loader) decode(file string) {
 		return
 	}
 	config, err := op.Decode(file, data)
-	l.add(file, config, err)
+	l.add(file, config, []string{file}, err)
 }
 
 // take reads the answer for a file.
-func (l *loader) take(file string, config []byte, found []op.Finding) {
+func (l *loader) take(file string, config []byte, found []op.Finding, seen wire.Seen) {
 	if found != nil {
 		l.failed = append(l.failed, &op.FileError{File: file, Findings: found})
 		return
 	}
 	c, err := op.Restore(file, config)
-	l.add(file, c, err)
+	l.add(file, c, slices.Sorted(maps.Keys(seen.Files)), err)
 }
 
-func (l *loader) add(file string, config *op.Config, err error) {
+func (l *loader) add(file string, config *op.Config, sources []string, err error) {
 	if err != nil {
 		l.fail(file, err)
 		return
 	}
-	l.ops = append(l.ops, &op.Op{File: file, Config: config})
+	l.ops = append(l.ops, &op.Op{File: file, Config: config, Sources: sources})
 }
 
 func (l *loader) fail(file string, err error) {

@@ -32,7 +32,8 @@ export class Place {
 
   // env is what an editor started from a desktop hands down, and no more.
   env(more = {}) {
-    return { PATH: process.env.PATH, HOME: this.home, ...more };
+    // The projects are the tests' own: they stand for a person who allowed them.
+    return { PATH: process.env.PATH, HOME: this.home, CHANT_ACP_AGENT_ALLOW: 'always', ...more };
   }
 
   // ran lists what the recording commands of the fixture recorded.

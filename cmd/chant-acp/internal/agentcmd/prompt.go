@@ -66,7 +66,7 @@ and 1: 128+N where signal N ended it.`,
 	c.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with the program's own code where one ran")
 	c.Flags().BoolVar(&f.json, "json", false, "print the updates and the result as JSON, one object a line")
 	c.Flags().SetInterspersed(false) // the rest is the prompt's own
-	for _, name := range []string{"exit-idle", "refusal"} {
+	for _, name := range []string{"allow", "exit-idle", "refusal"} {
 		_ = c.Flags().MarkHidden(name) // they exist; what they change is not seen here
 	}
 	return c
@@ -95,6 +95,7 @@ func prompt(std console.Streams, f *promptFlags, args []string) error {
 	}
 	defer closer.Close()
 
+	f.Named = true // as with make, who types a command has chosen it
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
 	var serving sync.WaitGroup

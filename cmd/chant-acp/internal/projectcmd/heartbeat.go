@@ -155,7 +155,7 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 		return console.Exit(console.Refused, errors.New("nothing was trusted: a person has to, and a program that chant-acp runs started this"))
 	}
 	if !yes {
-		if err := askTrust(std); err != nil {
+		if err := askYes(std, "May these run by themselves, as you? [y/N] ", "nothing was trusted"); err != nil {
 			return err
 		}
 	}
@@ -166,12 +166,13 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 	return nil
 }
 
-// askTrust puts the question on the terminal; the error is that nobody said yes.
-func askTrust(std console.Streams) error {
+// askYes puts a question on the terminal; the error is that nobody said yes, and
+// begins with no.
+func askYes(std console.Streams, question, no string) error {
 	if !console.IsTerminal(std.In) {
-		return console.Exit(console.Refused, errors.New("nothing was trusted: there is no terminal to ask on; --yes says it beforehand"))
+		return console.Exit(console.Refused, errors.New(no+": there is no terminal to ask on; --yes says it beforehand"))
 	}
-	fmt.Fprint(std.Err, "May these run by themselves, as you? [y/N] ")
+	fmt.Fprint(std.Err, question)
 	answers, err := console.NewAnswers(std.In)
 	if err != nil {
 		return err
@@ -182,7 +183,7 @@ func askTrust(std console.Streams) error {
 		fmt.Fprintln(std.Err)
 	}
 	if typed := strings.ToLower(strings.TrimSpace(text)); typed != "y" && typed != "yes" {
-		return console.Exit(console.Refused, errors.New("nothing was trusted"))
+		return console.Exit(console.Refused, errors.New(no))
 	}
 	return nil
 }

@@ -133,10 +133,10 @@ func TestStringLiterals(t *testing.T) {
 
 func TestFountainArgs(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"", "serve --exit-idle 30s"},
-		{"serve --exit-idle 5s", "serve --exit-idle 5s"},
-		{"serve --exit-idle=5s", "serve --exit-idle=5s"},
-		{"serve --output plain", "serve --output plain --exit-idle 30s"},
+		{"", "serve --allow always --exit-idle 30s"},
+		{"serve --exit-idle 5s", "serve --exit-idle 5s --allow always"},
+		{"serve --allow=ask --exit-idle=5s", "serve --allow=ask --exit-idle=5s"},
+		{"serve --output plain", "serve --output plain --allow always --exit-idle 30s"},
 	} {
 		if got := strings.Join(fountainArgs(Options{Args: strings.Fields(c.in)}), " "); got != c.want {
 			t.Errorf("%q: %q, want %q", c.in, got, c.want)

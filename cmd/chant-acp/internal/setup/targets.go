@@ -2,6 +2,7 @@ package setup
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -138,18 +139,20 @@ func acpxFile(o Options) (string, error) {
 
 const acpxProjectFile = ".acpxrc.json"
 
-// fountainArgs adds what ends a process that fountain no longer talks to.
+// fountainArgs adds what ends a process that fountain no longer talks to, and that
+// the projects of its sandbox need nobody's yes: each is made for the agent that
+// works in it.
 func fountainArgs(o Options) []string {
 	args := argList(o)
 	if len(args) == 0 {
 		args = []string{"serve"}
 	}
-	for _, a := range args {
-		if a == "--exit-idle" || strings.HasPrefix(a, "--exit-idle=") {
-			return args
+	for _, flag := range [][2]string{{"--allow", "always"}, {"--exit-idle", "30s"}} {
+		if !slices.ContainsFunc(args, func(a string) bool { return a == flag[0] || strings.HasPrefix(a, flag[0]+"=") }) {
+			args = append(args, flag[0], flag[1])
 		}
 	}
-	return append(args, "--exit-idle", "30s")
+	return args
 }
 
 func fountainSnippet(o Options) string {
@@ -164,6 +167,7 @@ func fountainSnippet(o Options) string {
 func fountainWhere(Options) string {
 	return `the agent's definition in fountain (its form, or what you apply). The instance must know the runtime "acp".
 runtime_command is one command line, quoted as in a shell; the binary must exist at that path inside the sandbox, which is another machine.
+--allow always: what lies in the sandbox was put there for this agent, and nobody has to allow it first.
 fountain starts the agent once for each turn, and leaves its process alive after a cancel: --exit-idle 30s lets it end by itself then.
 `
 }
