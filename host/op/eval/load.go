@@ -104,7 +104,7 @@ func (l *loader) decode(file string) {
 		l.fail(file, err)
 		return
 	}
-	config, err := op.Decode(file, data)
+	config, err := decoded.decode(file, data)
 	l.add(file, config, []string{file}, err)
 }
 
