@@ -67,7 +67,7 @@ func (l *adapterRoutes) current() (list []Adapter, broken string) {
 	l.mu.Unlock()
 	if broken != "" && broken != was {
 		l.log.Warn().Str("why", broken).Msg("the configuration can't be read; what it said before counts on")
-		l.hub.publish("config.broken", map[string]string{"detail": broken})
+		l.hub.publish(EventConfigBroken, map[string]string{"detail": broken})
 	}
 	return list, broken
 }

@@ -87,7 +87,7 @@ func (c conversationRoutes) watch(ctx context.Context) {
 		now := c.look()
 		for _, id := range slices.Sorted(maps.Keys(now)) {
 			if now[id] != seen[id] {
-				c.hub.publish("conversation.changed", map[string]any{"id": id})
+				c.hub.publish(EventConversationChanged, map[string]any{"id": id})
 			}
 		}
 		seen = now

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -378,4 +380,27 @@ func BenchmarkReaders(b *testing.B) {
 		b.Error(err)
 	}
 	all.Wait()
+}
+
+// docs/gateway.md has a row for each type of event, and for no other.
+func TestEventsAreExplained(t *testing.T) {
+	text, err := os.ReadFile("../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| type | `data` |\n| --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var listed []string
+	for row := range strings.Lines(table) {
+		types := strings.Split(row, "|")[1]
+		for i, part := range strings.Split(types, "`") {
+			if i%2 == 1 {
+				listed = append(listed, part)
+			}
+		}
+	}
+	slices.Sort(listed)
+	if want := EventKinds(); !slices.Equal(listed, want) {
+		t.Errorf("the page has %q\nwant %q", listed, want)
+	}
 }

@@ -153,6 +153,6 @@ func (r runRoutes) resolveGate(w http.ResponseWriter, req *http.Request) error {
 	case err != nil: // decided already, or not to be decided now
 		return conflict.problem("%v", err)
 	}
-	r.hub.publish("gate.resolved", map[string]any{"run": req.PathValue("id"), "gate": gate})
+	r.hub.publish(EventGateResolved, map[string]any{"run": req.PathValue("id"), "gate": gate})
 	return writeJSON(w, http.StatusOK, gate)
 }

@@ -16,6 +16,11 @@ const (
 	Problem EventKind = "problem" // something is wrong with what is kept; said once
 )
 
+// EventKinds lists the kinds of events.
+func EventKinds() []EventKind {
+	return []EventKind{Loaded, Stopped, Started, Waits, Ended, Skipped, Problem}
+}
+
 // An Event is something that a person, or a log, should hear of.
 type Event struct {
 	Kind EventKind

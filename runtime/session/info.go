@@ -85,6 +85,14 @@ const (
 	EventRequestClosed = "request.closed" // Data: RequestClosed
 )
 
+// EventKinds lists the types of an Event.
+func EventKinds() []string {
+	return []string{
+		EventStarted, EventEnded, EventRenamed, EventForgotten, EventTurnStarted, EventTurnEnded, EventStep, EventGate,
+		EventRequestOpened, EventRequestClosed,
+	}
+}
+
 // Event is something that happened to a session. Session is what it was right after.
 type Event struct {
 	Type    string `json:"type"`

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/console/consoletest"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/runtime/gateway"
+	"github.com/chant-acp/chant-acp/runtime/heartbeat"
 )
 
 func TestMain(m *testing.M) {
@@ -81,6 +84,15 @@ func TestGatewayThatCannotStart(t *testing.T) {
 		r := consoletest.Run(t, func(std console.Streams) *cobra.Command { return New(std, c.agent) }, c.args...)
 		if r.Code != c.code || r.Out != "" || !strings.Contains(r.Err, c.says) {
 			t.Errorf("gateway %q: %+v", c.args, r)
+		}
+	}
+}
+
+// What a heartbeat tells is among the events of the gateway.
+func TestHeartbeatEventsAreListed(t *testing.T) {
+	for _, k := range heartbeat.EventKinds() {
+		if !slices.Contains(gateway.EventKinds(), "heartbeat."+string(k)) {
+			t.Errorf("heartbeat.%s is not in gateway.EventKinds", k)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/runtime/gateway"
 	"github.com/chant-acp/chant-acp/runtime/gateway/client"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
@@ -85,43 +86,156 @@ func printEvent(std console.Streams, e client.Event, asJSON bool) {
 	fmt.Fprintln(std.Out, strings.TrimRight(fmt.Sprintf("%s  %-16s  %s", when, shown(e.Type), summary(e)), " "))
 }
 
-// summary is what an event says, in a line.
-func summary(e client.Event) string {
-	var data struct {
-		Session *session.Info  `json:"session"`
-		Data    map[string]any `json:"data"`
-	}
-	var said []string
-	if err := json.Unmarshal(e.Data, &data); err == nil && data.Session != nil {
-		said = append(said, label(*data.Session))
-		switch e.Type {
-		case session.EventStarted:
-			said = append(said, what(*data.Session))
-		case session.EventEnded:
-			said = append(said, state(*data.Session))
-		}
-	} else if err := json.Unmarshal(e.Data, &data.Data); err != nil {
-		data.Data = nil // it has no words for a person
-	}
-	return strings.Join(append(said, words(data.Data)...), "  ")
+// occurrence is what events of all types may have as their data.
+type occurrence struct {
+	Session *session.Info `json:"session"`
+	// Data is of an event of a session.
+	Data json.RawMessage `json:"data"`
+
+	// Of a gate that was decided.
+	Run  string       `json:"run"`
+	Gate gateway.Gate `json:"gate"`
+
+	// Of the others.
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`
+	Detail  string   `json:"detail"`
+	Missed  *float64 `json:"missed"`
+	Outcome *outcome `json:"outcome"`
 }
 
-// words are the members of an event's data that a person can read.
-func words(data map[string]any) []string {
-	var list []string
-	if call, ok := data["toolCall"].(map[string]any); ok {
-		list = words(call)
+// outcome is how a turn, or a line of HEARTBEAT.md, came out.
+type outcome struct {
+	State    string `json:"state"`   // of a line
+	Outcome  string `json:"outcome"` // of a turn
+	ExitCode *int   `json:"exitCode"`
+	Text     string `json:"text"`
+	RunID    string `json:"runId"`
+}
+
+// summary is what an event means, in a line for a person.
+func summary(e client.Event) string {
+	var o occurrence
+	if json.Unmarshal(e.Data, &o) != nil {
+		return "" // it has no words for a person
 	}
-	if missed, ok := data["missed"].(float64); ok {
-		list = append(list, console.Plural(int(missed), "event")+" missed:")
-	}
-	for _, name := range []string{"text", "title", "status", "stopReason", "error", "runId", "gate", "optionId", "detail"} {
-		if text, ok := data[name].(string); ok && text != "" {
-			list = append(list, shown(text))
+	var said []string
+	add := func(texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				said = append(said, shown(text))
+			}
 		}
 	}
-	if id, ok := data["id"].(string); ok && len(list) == 0 {
-		list = append(list, shown(id))
+	if o.Session != nil {
+		said = append(said, label(*o.Session))
+		add(ofSession(e.Type, *o.Session, o.Data)...)
+		return strings.Join(said, "  ")
 	}
-	return list
+	switch e.Type {
+	case gateway.EventGateResolved:
+		add(resolved(o.Run, o.Gate))
+	case gateway.EventConversationChanged:
+		add(o.ID)
+	default: // of a heartbeat, of the configuration, of the stream, and what a newer gateway tells
+		if o.Missed != nil {
+			said = append(said, console.Plural(int(*o.Missed), "event")+" missed:")
+		}
+		add(o.Text, o.Detail)
+		if o.Outcome != nil {
+			add(o.Outcome.words(o.Text))
+		}
+	}
+	return strings.Join(said, "  ")
+}
+
+// resolved says who decided a gate, and how.
+func resolved(run string, g gateway.Gate) string {
+	text := fmt.Sprintf("gate %s of run %s: %s", g.Name, run, g.Status)
+	if g.By != "" {
+		text += " by " + g.By
+	}
+	if g.Note != "" {
+		text += fmt.Sprintf(" (%s)", g.Note)
+	}
+	return text
+}
+
+// words are an exit code and what text, the event's, does not say already.
+func (o *outcome) words(text string) string {
+	var list []string
+	if o.ExitCode != nil && *o.ExitCode != 0 {
+		list = append(list, fmt.Sprintf("exit code %d", *o.ExitCode))
+	}
+	if o.Text != "" && !strings.Contains(text, o.Text) {
+		list = append(list, o.Text)
+	}
+	return strings.Join(list, ": ")
+}
+
+// ofSession says what happened to a session.
+func ofSession(kind string, s session.Info, data json.RawMessage) []string {
+	var of struct { // each type has some of it
+		session.TurnStarted
+		StopReason string `json:"stopReason"`
+		Error      string `json:"error"`
+		Meta       struct {
+			Chant outcome `json:"chant"`
+		} `json:"meta"`
+
+		ID       string `json:"id"`
+		Title    string `json:"title"`
+		Status   string `json:"status"`
+		OptionID string `json:"optionId"`
+		ToolCall struct {
+			Title string `json:"title"`
+		} `json:"toolCall"`
+		RunID   string `json:"runId"`
+		Gate    string `json:"gate"`
+		Confirm string `json:"confirm"`
+	}
+	if data != nil && json.Unmarshal(data, &of) != nil {
+		return nil
+	}
+	switch kind {
+	case session.EventStarted:
+		return []string{what(s)}
+	case session.EventEnded:
+		return []string{state(s), s.Reason}
+	case session.EventTurnStarted:
+		return []string{of.Text}
+	case session.EventTurnEnded:
+		return turnEnd(of.Meta.Chant, of.StopReason, of.Error)
+	case session.EventStep:
+		return []string{of.Title, of.Status}
+	case session.EventGate:
+		if of.Confirm != "" {
+			return []string{"waits for a person: confirm " + of.Confirm}
+		}
+		return []string{fmt.Sprintf("waits for a person at gate %s of run %s", of.Gate, of.RunID)}
+	case session.EventRequestOpened:
+		return []string{"asks: " + of.ToolCall.Title, "(request " + of.ID + ")"}
+	case session.EventRequestClosed:
+		if of.OptionID == "" {
+			return []string{"request " + of.ID + " was cancelled"}
+		}
+		return []string{"request " + of.ID + " was answered: " + of.OptionID}
+	}
+	return nil
+}
+
+// turnEnd says how a turn came out: what chant-acp says of it, else why the agent
+// stopped.
+func turnEnd(chant outcome, stopReason, failure string) []string {
+	if chant.Outcome == "" {
+		return []string{stopReason, failure}
+	}
+	text := chant.Outcome
+	if chant.ExitCode != nil {
+		text += fmt.Sprintf(", exit code %d", *chant.ExitCode)
+	}
+	if chant.RunID != "" {
+		text += ", run " + chant.RunID
+	}
+	return []string{text, failure}
 }
