@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -126,7 +125,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, _ []string) {
 // TestHelp holds the help of every command: it is documentation, and changes
 // on purpose only.
 func TestHelp(t *testing.T) {
-	for _, path := range commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr), nil)) {
+	for _, path := range commandPaths(t) {
 		t.Run(path, func(t *testing.T) {
 			got, err := exec.Command(binary(t), append(strings.Fields(path)[1:], "-h")...).Output()
 			if err != nil {

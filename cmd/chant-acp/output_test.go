@@ -59,11 +59,29 @@ var printing = map[string][][]string{
 	"chant-acp completion powershell": {nil},
 }
 
-// commandPaths are those of a tree, whole.
-func commandPaths(c *cobra.Command) []string {
+// commandPaths are those of all commands. What is below a command of chant-acpd, its
+// help says.
+func commandPaths(t *testing.T) []string {
+	t.Helper()
+	paths := pathsOf(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr), nil))
+	for _, c := range daemonCommands {
+		help, err := exec.Command(binary(t), c.name, "-h").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, below, _ := strings.Cut(string(help), "\nAvailable Commands:\n")
+		below, _, _ = strings.Cut(below, "\n\n")
+		for line := range strings.Lines(below) {
+			paths = append(paths, "chant-acp "+c.name+" "+strings.Fields(line)[0])
+		}
+	}
+	return paths
+}
+
+func pathsOf(c *cobra.Command) []string {
 	paths := []string{c.CommandPath()}
 	for _, sub := range c.Commands() {
-		paths = append(paths, commandPaths(sub)...)
+		paths = append(paths, pathsOf(sub)...)
 	}
 	return paths
 }
@@ -104,7 +122,7 @@ func unwritable(t *testing.T) map[string]*os.File {
 // What was to be printed and could not be is never exit code 0, whatever the
 // command.
 func TestLostOutput(t *testing.T) {
-	paths := commandPaths(newRoot(console.NewStreams(os.Stdin, os.Stdout, os.Stderr), nil))
+	paths := commandPaths(t)
 	if want := slices.Sorted(maps.Keys(printing)); !slices.Equal(slices.Sorted(slices.Values(paths)), want) {
 		t.Fatalf("the commands are\n%q, this test knows\n%q", paths, want)
 	}

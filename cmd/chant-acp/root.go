@@ -39,7 +39,7 @@ To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it w
 	}
 	root.Flags().AddFlagSet(agent.Flags())
 	root.AddCommand(agent, agentcmd.NewPrompt(std), agentcmd.NewVersion(std),
-		projectcmd.NewAllow(std), projectcmd.NewCheck(std), projectcmd.NewOps(std), projectcmd.NewHeartbeat(std), sessionscmd.New(std),
+		projectcmd.NewAllow(std), projectcmd.NewCheck(std), projectcmd.NewOps(std), sessionscmd.New(std),
 		configcmd.NewConfig(std), configcmd.NewSchema(std), configcmd.NewSetup(std))
 	for _, c := range daemonCommands {
 		root.AddCommand(newDaemonCommand(c.name, c.short, args))
@@ -59,6 +59,7 @@ var daemonCommands = []struct{ name, short string }{
 	{"attach", "Take a place at a terminal of a gateway"},
 	{"events", "Follow what happens at a gateway"},
 	{"gateway", "Serve a workspace's sessions, terminals and commands over HTTP on this machine"},
+	{"heartbeat", "See what a workspace's HEARTBEAT.md would run, and allow it"},
 	{"kill", "End sessions of a gateway"},
 	{"ps", "List the sessions of a gateway"},
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/cmd/chant-acpd/internal/gatewaycmd"
+	"github.com/chant-acp/chant-acp/cmd/chant-acpd/internal/heartbeatcmd"
 	"github.com/chant-acp/chant-acp/cmd/chant-acpd/internal/remotecmd"
 	"github.com/chant-acp/chant-acp/cmd/internal/cli"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
@@ -22,8 +23,8 @@ func newRoot(std console.Streams, call acpd.Call) *cobra.Command {
 		Use:   "chant-acpd",
 		Short: "What stands beside chant-acp and speaks HTTP",
 		Long: `chant-acpd holds what chant-acp does not, because it needs a network or JavaScript:
-the gateway, the commands that ask one, the evaluator of *.op.ts, and the requests
-of HTTP steps. chant-acp finds it beside itself, else in CHANT_ACPD, else on PATH,
+the gateway and its heartbeat, the commands that ask one, the evaluator of *.op.ts,
+and the requests of HTTP steps. chant-acp finds it beside itself, else in CHANT_ACPD, else on PATH,
 and starts it; "chant-acp gateway" and "chant-acpd gateway" are the same.`,
 		Args:              cli.KnownCommand,
 		SilenceUsage:      true,
@@ -34,7 +35,7 @@ and starts it; "chant-acp gateway" and "chant-acpd gateway" are the same.`,
 	if call.ByAgent() {
 		root.Use = "chant-acp"
 	}
-	root.AddCommand(gatewaycmd.New(std, call.Agent), remotecmd.NewAttach(std), remotecmd.NewPs(std), remotecmd.NewEvents(std), remotecmd.NewKill(std))
+	root.AddCommand(gatewaycmd.New(std, call.Agent), heartbeatcmd.New(std), remotecmd.NewAttach(std), remotecmd.NewPs(std), remotecmd.NewEvents(std), remotecmd.NewKill(std))
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)

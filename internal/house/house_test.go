@@ -84,18 +84,19 @@ var imports = map[string][]string{
 	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "host/project", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
 	"cmd/chant-acp/internal/printer":     {"acp"},
-	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/allow", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/allow", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/setup":       {},
 	"cmd/chant-acpd": {
 		"host/local/httpask/client", "host/op/eval/engine", "host/process",
-		"cmd/chant-acpd/internal/gatewaycmd", "cmd/chant-acpd/internal/remotecmd", "cmd/internal/cli", "cmd/internal/console",
+		"cmd/chant-acpd/internal/gatewaycmd", "cmd/chant-acpd/internal/heartbeatcmd", "cmd/chant-acpd/internal/remotecmd", "cmd/internal/cli", "cmd/internal/console",
 	},
 	"cmd/chant-acpd/internal/attach": {"runtime/gateway/client", "runtime/session"},
 	"cmd/chant-acpd/internal/gatewaycmd": {
 		"acp", "acp/agent", "host", "host/subject", "runtime/config", "runtime/gateway", "runtime/heartbeat", "runtime/session",
 		"cmd/internal/console", "cmd/internal/serve",
 	},
+	"cmd/chant-acpd/internal/heartbeatcmd": {"acp/agent", "command", "host/project", "host/subject", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acpd/internal/remotecmd": {
 		"command", "runtime/gateway", "runtime/gateway/client", "runtime/session",
 		"cmd/chant-acpd/internal/attach", "cmd/internal/console",
@@ -334,9 +335,10 @@ func TestLinked(t *testing.T) {
 	forTests := []string{"testing", "coder/acp-go-sdk", "rogpeppe/go-internal", "pgregory.net/rapid", "go.uber.org/goleak", "google/go-cmp", module + "/acp/acptest"}
 	network := []string{"net/http", "crypto/tls", "coder/websocket", "modelcontextprotocol"}
 	javaScript := []string{"evanw", "modernc.org"}
+	slow := []string{"yuin/goldmark"} // to initialise
 	for pkg, banned := range map[string][]string{
 		"acp":            {"net/http", "testing", "os/exec"},
-		"cmd/chant-acp":  slices.Concat(forTests, network, javaScript),
+		"cmd/chant-acp":  slices.Concat(forTests, network, javaScript, slow),
 		"cmd/chant-acpd": forTests,
 	} {
 		for _, dep := range linked(t, pkg) {

@@ -1,8 +1,12 @@
 package heartbeat
 
 import (
-	"cmp"
+	"bytes"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	markdown "github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 )
 
 // A block is one fenced code block.
@@ -17,259 +21,110 @@ type textLine struct {
 	text   string
 }
 
-// fencedBlocks finds the fenced code blocks of a Markdown document, as
-// CommonMark 0.31.2 has them (4.5). To know what is one, it follows the blocks
-// that can hold or hide a fence: block quotes, list items, paragraphs, indented
-// code and HTML. Indentation inside of a block is not kept. tooDeep is the line in
-// which they are nested deeper than is followed, or 0.
-func fencedBlocks(text string) (list []block, tooDeep int) {
-	var s scanner
-	for number := 1; text != "" && s.tooDeep == 0; number++ {
-		line, rest := cutLine(text)
-		s.line(number, line)
-		text = rest
-	}
-	return s.blocks, s.tooDeep
-}
-
-// cutLine cuts the first line off, whatever ends it (CommonMark 2.1: LF, CR, or
-// CR LF).
-func cutLine(text string) (line, rest string) {
-	i := strings.IndexAny(text, "\r\n")
-	if i < 0 {
-		return text, ""
-	}
-	line, rest = text[:i], text[i+1:]
-	if text[i] == '\r' {
-		rest = strings.TrimPrefix(rest, "\n")
-	}
-	return line, rest
-}
-
-// leaf is what the last line belongs to, in the innermost container.
-type leaf int
-
-const (
-	none leaf = iota // nothing that goes on: a blank line, a heading, indented code
-	paragraph
-	fence
-	html
-)
-
-// A container is an open block quote or list item.
-type container struct {
-	item   bool
-	indent int  // of an item: columns up to its content
-	filled bool // of an item: it holds something
-}
-
-type scanner struct {
-	open []container
-	leaf leaf
-
-	fenceChar byte // of the open fence
-	fenceLen  int
-	wanted    bool     // the open fence is kept
-	html      htmlKind // of the open HTML block
-
-	blocks  []block
-	tooDeep int // the line of the first container that is not followed, or 0
-}
-
-// maxNesting bounds how deep containers are followed, and with that the time that
-// a document takes.
+// maxNesting bounds how deep quotes and list items may lie in each other, and with
+// that the time that a document takes.
 const maxNesting = 64
 
-// line takes the next line of the document (CommonMark, appendix, phase 1).
-func (s *scanner) line(number int, text string) {
-	c := cursor{text: text}
-	matched := s.match(&c)
-	whole := matched == len(s.open)
-	if whole && s.leaf == fence {
-		s.inFence(number, &c)
-		return
+// fencedBlocks finds the fenced code blocks of a Markdown document that are meant
+// for us, as CommonMark 0.31.2 has them (4.5). Indentation inside of a block is not
+// kept. tooDeep is a line in which quotes and list items are nested deeper than
+// maxNesting, or 0; nothing is found then.
+func fencedBlocks(document string) (list []block, tooDeep int) {
+	// Each of the three is the end of a line (2.1); the parser knows but two.
+	source := []byte(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(document))
+	if tooDeep := deepLine(source); tooDeep > 0 {
+		return nil, tooDeep
 	}
-	if whole && s.leaf == html {
-		s.inHTML(&c)
-		return
-	}
-	interrupts := whole && s.leaf == paragraph && !c.blank()
-	for s.container(&c, &matched, interrupts) {
-		interrupts = false
-		if matched > maxNesting {
-			s.tooDeep = cmp.Or(s.tooDeep, number)
-			break
-		}
-	}
-	fresh := matched == len(s.open) // nothing is left open that the line is not in
-	if s.leafStart(number, &c, matched, interrupts) {
-		return
-	}
-	if !fresh && !c.blank() && s.leaf == paragraph {
-		return // a lazy continuation line
-	}
-	s.closeTo(matched)
-	switch {
-	case c.blank():
-		s.leaf = none
-		return
-	case s.leaf != paragraph && c.indent() >= 4:
-		s.leaf = none
-	default:
-		s.leaf = paragraph
-	}
-	s.fill()
-}
-
-// match takes what continues the open containers off the line and returns how
-// many of them it is in.
-func (s *scanner) match(c *cursor) int {
-	for i, o := range s.open {
-		switch {
-		case !o.item:
-			if c.indent() > 3 || c.after() != '>' {
-				return i
+	p := markdown.NewParser(markdown.WithBlockParsers(markdown.DefaultBlockParsers()...)) // what is inside of paragraphs is of no interest
+	numbers := lineNumbers{source: source, number: 1}
+	depth := 0
+	_ = ast.Walk(p.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) { // no visit fails
+		switch n := n.(type) {
+		case *ast.Blockquote, *ast.ListItem:
+			if !entering {
+				depth--
+			} else if depth++; depth > maxNesting && tooDeep == 0 {
+				tooDeep = numbers.of(start(n))
 			}
-			c.quote()
-		case c.blank():
-			if !o.filled { // an item begins with one blank line at most
-				return i
+		case *ast.FencedCodeBlock:
+			if entering && n.Info != nil && isChant(string(n.Info.Value(source))) {
+				list = append(list, numbers.block(n))
 			}
-			c.skip(c.indent())
-		case c.indent() >= o.indent:
-			c.skip(o.indent)
-		default:
-			return i
+		}
+		return ast.WalkContinue, nil
+	})
+	if tooDeep > 0 {
+		return nil, tooDeep
+	}
+	return list, 0
+}
+
+// start is where the first text of a node begins; 0 where it has none.
+func start(n ast.Node) int {
+	for ; n != nil; n = n.FirstChild() {
+		if n.Type() == ast.TypeBlock && n.Lines().Len() > 0 {
+			return n.Lines().At(0).Start
 		}
 	}
-	return len(s.open)
+	return 0
 }
 
-// container opens a block quote or list item that begins here, inside of the
-// first *matched containers, and says whether there was one.
-func (s *scanner) container(c *cursor, matched *int, interrupts bool) bool {
-	if c.indent() > 3 {
-		return false
-	}
-	if c.after() == '>' {
-		c.quote()
-		s.push(matched, container{})
-		return true
-	}
-	if isBreak(c.trimmed()) {
-		return false
-	}
-	indent, ok := c.marker(interrupts)
-	if ok {
-		s.push(matched, container{item: true, indent: indent})
-	}
-	return ok
-}
-
-func (s *scanner) push(matched *int, o container) {
-	s.closeTo(*matched)
-	s.leaf = none
-	s.fill()
-	s.open = append(s.open, o)
-	*matched = len(s.open)
-}
-
-// closeTo closes all but the first n containers, and with them what they hold.
-func (s *scanner) closeTo(n int) {
-	if n < len(s.open) {
-		s.open, s.leaf = s.open[:n], none
-	}
-}
-
-// fill notes that the innermost container holds something.
-func (s *scanner) fill() {
-	if n := len(s.open); n > 0 {
-		s.open[n-1].filled = true
-	}
-}
-
-// leafStart opens what begins here and is neither paragraph nor indented code.
-func (s *scanner) leafStart(number int, c *cursor, matched int, interrupts bool) bool {
-	if c.indent() > 3 || c.blank() {
-		return false
-	}
-	text := c.trimmed()
-	next := none
-	if char, length, info, ok := openingFence(text); ok {
-		next = fence
-		s.fenceChar, s.fenceLen = char, length
-		s.wanted = isChant(info)
-		if s.wanted {
-			s.blocks = append(s.blocks, block{info: info, line: number})
+// deepLine is the first line that begins with the marks of more than maxNesting
+// quotes and list items, or 0: a parser takes time that grows with their square.
+func deepLine(source []byte) int {
+	number := 0
+	for line := range bytes.Lines(source) {
+		number++
+		marks := 0
+		for rest, ok := afterMark(line); ok; rest, ok = afterMark(rest) {
+			if marks++; marks > maxNesting {
+				return number
+			}
 		}
-	} else if kind := htmlStart(text); kind != notHTML && (kind != htmlTag || s.leaf != paragraph) {
-		next = html
-		s.html = kind
-	} else if !isHeading(text) && !isBreak(text) && !(interrupts && isUnderline(text)) {
-		return false
 	}
-	s.closeTo(matched)
-	s.leaf = next
-	s.fill()
-	if next == html && s.html.ends(text) {
-		s.leaf = none
-	}
-	return true
+	return 0
 }
 
-func (s *scanner) inFence(number int, c *cursor) {
-	if c.indent() <= 3 && closesFence(c.trimmed(), s.fenceChar, s.fenceLen) {
-		s.leaf = none
-		return
+// afterMark cuts the mark of a quote or list item off, should line begin with one
+// (5.1, 5.2). That of a list item is - + * or a number, with a blank behind it; a line
+// of several - or * is a break (4.1).
+func afterMark(line []byte) (rest []byte, ok bool) {
+	line = bytes.TrimLeft(line, " \t")
+	if rest, ok := bytes.CutPrefix(line, []byte(">")); ok {
+		return rest, true
 	}
-	if s.wanted {
-		b := &s.blocks[len(s.blocks)-1]
-		b.lines = append(b.lines, textLine{number, strings.Trim(c.rest(), " \t")})
+	mark := bytes.TrimLeft(line, "0123456789")
+	if len(mark) == len(line) && bytes.IndexAny(mark, "-+*") == 0 {
+		char := string(mark[:1])
+		isBreak := char != "+" && len(bytes.Trim(mark, char+" \t\n")) == 0
+		return mark[1:], !isBreak && blankFirst(mark[1:])
 	}
+	return mark[min(1, len(mark)):], len(mark) < len(line) && bytes.IndexAny(mark, ".)") == 0 && blankFirst(mark[1:])
 }
 
-func (s *scanner) inHTML(c *cursor) {
-	if s.html.ends(c.rest()) {
-		s.leaf = none
+func blankFirst(text []byte) bool { return len(text) == 0 || bytes.IndexAny(text, " \t\n") == 0 }
+
+// lineNumbers counts lines up to positions that only grow.
+type lineNumbers struct {
+	source   []byte
+	position int
+	number   int
+}
+
+func (l *lineNumbers) of(position int) int {
+	if position < l.position {
+		l.position, l.number = 0, 1
 	}
+	l.number += bytes.Count(l.source[l.position:position], []byte("\n"))
+	l.position = position
+	return l.number
 }
 
-// openingFence reads an opening fence, the indentation being cut off.
-func openingFence(text string) (char byte, length int, info string, ok bool) {
-	if text == "" || text[0] != '`' && text[0] != '~' {
-		return 0, 0, "", false
+func (l *lineNumbers) block(n *ast.FencedCodeBlock) block {
+	b := block{info: strings.Trim(string(n.Info.Value(l.source)), " \t"), line: l.of(n.Info.Segment.Start)}
+	for i := range n.Lines().Len() {
+		line := n.Lines().At(i)
+		b.lines = append(b.lines, textLine{l.of(line.Start), strings.Trim(string(line.Value(l.source)), " \t\n")})
 	}
-	char = text[0]
-	info = strings.TrimLeft(text, text[:1])
-	length = len(text) - len(info)
-	if length < 3 || char == '`' && strings.Contains(info, "`") {
-		return 0, 0, "", false
-	}
-	return char, length, strings.Trim(info, " \t"), true
-}
-
-func closesFence(text string, char byte, length int) bool {
-	rest := strings.TrimLeft(text, string(char))
-	return len(text)-len(rest) >= length && strings.Trim(rest, " \t") == ""
-}
-
-// isHeading says whether a line is an ATX heading (4.2).
-func isHeading(text string) bool {
-	rest := strings.TrimLeft(text, "#")
-	n := len(text) - len(rest)
-	return n >= 1 && n <= 6 && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
-}
-
-// isUnderline says whether a line makes a heading of the paragraph above (4.3).
-func isUnderline(text string) bool {
-	text = strings.TrimRight(text, " \t")
-	return text != "" && (strings.Trim(text, "=") == "" || strings.Trim(text, "-") == "")
-}
-
-// isBreak says whether a line is a thematic break (4.1).
-func isBreak(text string) bool {
-	if text == "" || !strings.Contains("*-_", text[:1]) {
-		return false
-	}
-	return strings.Count(text, text[:1]) >= 3 && strings.Trim(text, text[:1]+" \t") == ""
+	return b
 }

@@ -105,3 +105,33 @@ func TestLineNumbers(t *testing.T) {
 		}
 	}
 }
+
+// However deep quotes and lists are nested, a document takes little time and is
+// refused with the line; what only looks like nesting is not.
+func TestNesting(t *testing.T) {
+	const fence = "```chant\na\n```\n"
+	stairs := ""
+	for depth := range 400 {
+		stairs += strings.Repeat("  ", depth) + "- x\n"
+	}
+	for name, c := range map[string]struct {
+		text string
+		deep int
+	}{
+		"quotes in one line":        {"a\n\n" + strings.Repeat("> ", MaxFile/2-100) + "\n" + fence, 3},
+		"items in one line":         {strings.Repeat("- ", MaxFile/2-100) + "x\n" + fence, 1},
+		"numbers in one line":       {strings.Repeat("1. ", MaxFile/3-100) + "\n" + fence, 1},
+		"items, one a line":         {stairs + "\n" + fence, maxNesting + 1},
+		"as deep as may be":         {strings.Repeat("> ", maxNesting) + "x\n\n" + fence, 0},
+		"one deeper":                {strings.Repeat("> ", maxNesting+1) + "x\n\n" + fence, 1},
+		"a long break":              {strings.Repeat("- ", 1000) + "\n" + fence, 0},
+		"a break of stars":          {strings.Repeat("* ", 1000) + "\n" + fence, 0},
+		"a long line of characters": {strings.Repeat("+", 1000) + "\n" + fence, 0},
+		"numbers that count":        {strings.Repeat("1 ", 1000) + "\n" + fence, 0},
+	} {
+		list, deep := fencedBlocks(c.text)
+		if deep != c.deep || (deep == 0) != (len(list) == 1) {
+			t.Errorf("%s: %d blocks, too deep in line %d, want %d", name, len(list), deep, c.deep)
+		}
+	}
+}

@@ -32,3 +32,6 @@ func Plural(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// OneLine is text of several lines as one, as it may stand on a terminal.
+func OneLine(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }

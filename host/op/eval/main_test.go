@@ -12,6 +12,9 @@ import (
 	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
+// olderVariable, in the environment of files, makes the child one of another version.
+const olderVariable = "CHANT_ACP_TEST_OLDER"
+
 // TestMain makes this test binary chant-acpd where it is started as that, and wants
 // that no goroutine and no child is left.
 func TestMain(m *testing.M) {
@@ -20,6 +23,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if call, err := acpd.Called(os.Args[1:]); err == nil && call.Is(acpd.Evaluate) {
+		if os.Getenv(olderVariable) != "" { // as a chant-acpd of another version does
+			_, err := acpd.Called([]string{"--for=9.8.7"})
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(acpd.WrongVersion)
+		}
 		os.Exit(engine.Main())
 	}
 	_ = os.Setenv(acpd.Variable, "/proc/self/exe")

@@ -61,7 +61,8 @@ func (w *worker) try(ctx context.Context, file string, work time.Duration) (wire
 	if w.child == nil {
 		c, err := startChild(ctx, w.root, w.environ)
 		var missing *acpd.MissingError
-		if errors.As(err, &missing) {
+		var other *versionError
+		if errors.As(err, &missing) || errors.As(err, &other) {
 			return wire.Answer{Findings: op.Failed(file, "%v", err).Findings, Chance: true}, nil
 		}
 		if err != nil {
@@ -117,10 +118,18 @@ func startChild(ctx context.Context, root string, environ []string) (*child, err
 	c.in, c.out = in, bufio.NewReader(out)
 	if err := c.prepare(ctx, root); err != nil {
 		reason, _ := c.end()
+		if c.cmd.ProcessState.ExitCode() == acpd.WrongVersion {
+			return nil, &versionError{reason}
+		}
 		return nil, fmt.Errorf("the evaluator of Ops cannot be used: %w: %s", err, reason)
 	}
 	return c, nil
 }
+
+// versionError says that chant-acpd is of another version.
+type versionError struct{ reason string }
+
+func (e *versionError) Error() string { return e.reason }
 
 // prepare tells the child where it works, and bounds its memory once it has
 // started, before any file is read.

@@ -104,7 +104,7 @@ func allowProject(std console.Streams, dir string, yes, forget bool) error {
 		return console.Exit(console.Refused, errors.New("nothing was allowed: a person has to, and a program that chant-acp runs started this"))
 	}
 	if !yes {
-		if err := askYes(std, "May these run here, as you? [y/N] ", "nothing was allowed"); err != nil {
+		if err := console.AskYes(std, "May these run here, as you? [y/N] ", "nothing was allowed"); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func printOffers(std console.Streams, store *allow.Store, root string, offers []
 		case a.Before.IsZero():
 			fmt.Fprintf(std.Out, "%-*s  new\n", width, "")
 		default:
-			fmt.Fprintf(std.Out, "%-*s  changed since %s: %s\n", width, "", a.Before.UTC().Format(time.DateTime+" UTC"), oneLine(a.Changed))
+			fmt.Fprintf(std.Out, "%-*s  changed since %s: %s\n", width, "", a.Before.UTC().Format(time.DateTime+" UTC"), console.OneLine(a.Changed))
 			for line := range strings.Lines(a.Difference) {
 				fmt.Fprintf(std.Out, "%-*s    %s\n", width, "", console.Printable(strings.TrimRight(line, "\n")))
 			}

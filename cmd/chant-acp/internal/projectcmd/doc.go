@@ -1,4 +1,3 @@
 // Package projectcmd holds the commands that look at what a project brings: check
-// (its manifest), ops, heartbeat (its HEARTBEAT.md, and whether it is trusted), and
-// allow (what of it may run at all).
+// (its manifest), ops, and allow (what of it may run at all).
 package projectcmd

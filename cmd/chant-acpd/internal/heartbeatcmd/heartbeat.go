@@ -1,4 +1,6 @@
-package projectcmd
+// Package heartbeatcmd is the command heartbeat: what a workspace's HEARTBEAT.md would
+// run, and whether it is trusted. It is beside the gateway, which runs it.
+package heartbeatcmd
 
 import (
 	"context"
@@ -21,8 +23,8 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
 )
 
-// NewHeartbeat is the command heartbeat, with those below it.
-func NewHeartbeat(std console.Streams) *cobra.Command {
+// New is the command, with those below it.
+func New(std console.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "heartbeat",
 		Short: "See what a workspace's HEARTBEAT.md would run, and allow it",
@@ -155,7 +157,7 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 		return console.Exit(console.Refused, errors.New("nothing was trusted: a person has to, and a program that chant-acp runs started this"))
 	}
 	if !yes {
-		if err := askYes(std, "May these run by themselves, as you? [y/N] ", "nothing was trusted"); err != nil {
+		if err := console.AskYes(std, "May these run by themselves, as you? [y/N] ", "nothing was trusted"); err != nil {
 			return err
 		}
 	}
@@ -163,28 +165,6 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 		return err
 	}
 	fmt.Fprintln(std.Out, "Trusted. Any change of the file ends that, and a change of what a line runs ends it for that line.")
-	return nil
-}
-
-// askYes puts a question on the terminal; the error is that nobody said yes, and
-// begins with no.
-func askYes(std console.Streams, question, no string) error {
-	if !console.IsTerminal(std.In) {
-		return console.Exit(console.Refused, errors.New(no+": there is no terminal to ask on; --yes says it beforehand"))
-	}
-	fmt.Fprint(std.Err, question)
-	answers, err := console.NewAnswers(std.In)
-	if err != nil {
-		return err
-	}
-	defer answers.Close()
-	text, _ := answers.Line()
-	if text == "" { // the cursor still stands behind the question
-		fmt.Fprintln(std.Err)
-	}
-	if typed := strings.ToLower(strings.TrimSpace(text)); typed != "y" && typed != "yes" {
-		return console.Exit(console.Refused, errors.New(no))
-	}
 	return nil
 }
 
@@ -276,7 +256,7 @@ func printJobs(out io.Writer, s *heartbeat.Status, commands map[string]subject.S
 			fmt.Fprintf(out, "  runs %s (digest %s)\n", console.Printable(strings.Join(is.Steps[:min(len(is.Steps), maxShown)], "; ")), subject.Short(is.Digest()))
 		}
 		if why := changed[j.ID]; why != "" {
-			fmt.Fprintf(out, "  DOES NOT RUN until it is trusted again: %s\n", oneLine(why))
+			fmt.Fprintf(out, "  DOES NOT RUN until it is trusted again: %s\n", console.OneLine(why))
 		}
 		if runs {
 			fmt.Fprintf(out, "  %s\n", lastText(j))
@@ -325,7 +305,7 @@ func verdict(r *command.Registry, line string) string {
 	var refusal *command.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		return "NOT ALLOWED: " + oneLine(refusal.Reason)
+		return "NOT ALLOWED: " + console.OneLine(refusal.Reason)
 	case err != nil:
 		return "NOT ALLOWED: " + err.Error()
 	case decides(inv.Name):
@@ -336,9 +316,6 @@ func verdict(r *command.Registry, line string) string {
 	}
 	return fmt.Sprintf("allowed: %s, effect %s", inv.Kind, inv.Effect)
 }
-
-// oneLine is text of several lines as one, as it may stand on a terminal.
-func oneLine(text string) string { return console.Printable(strings.Join(strings.Fields(text), " ")) }
 
 // decides says whether a built-in stands for the decision of a person, which no
 // heartbeat makes.
@@ -366,7 +343,7 @@ func lastText(j heartbeat.JobStatus) string {
 		text += fmt.Sprintf(", exit code %d", *j.Last.ExitCode)
 	}
 	if j.Last.Text != "" {
-		text += " (" + oneLine(j.Last.Text) + ")"
+		text += " (" + console.OneLine(j.Last.Text) + ")"
 	}
 	if j.Skipped > 0 {
 		text += fmt.Sprintf("; %s skipped since", console.Plural(j.Skipped, "tick"))
