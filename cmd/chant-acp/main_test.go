@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	_ = os.Setenv("CHANT_ACP_CONFIG", filepath.Join(os.TempDir(), "chant-acp-none", "config.json"))
 	// Their projects are their own: what is allowed is tested where it is not so.
 	_ = os.Setenv("CHANT_ACP_AGENT_ALLOW", "always")
+	_ = os.Setenv("CHANT_ACP_CONVERSATIONS_WORKSPACE", "true")
 	bin, err := build()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

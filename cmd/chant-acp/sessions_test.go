@@ -62,6 +62,9 @@ func start(ts *testscript.TestScript, flag bool, arg string) (*spoken, error) {
 	c := exec.Command(ts.Getenv("CHANT"), "serve")
 	// ts.Getenv knows the variables that count: the state goes below HOME.
 	c.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), raceOptions + "=" + ts.Getenv(raceOptions), "CHANT_ACP_AGENT_ALLOW=" + ts.Getenv("CHANT_ACP_AGENT_ALLOW")}
+	if where := ts.Getenv("CHANT_ACP_CONVERSATIONS_WORKSPACE"); where != "" {
+		c.Env = append(c.Env, "CHANT_ACP_CONVERSATIONS_WORKSPACE="+where)
+	}
 	if flag {
 		c.Args = append(c.Args, arg)
 	}

@@ -122,10 +122,16 @@ var table = [...]Key{
 	},
 	{
 		Name: "conversations.dir", Type: TypePath, Readers: "the agent and the gateway",
-		Without: "`.chant-acp/conversations` of workspaces that have it",
+		Without: "none, or those of `conversations.workspace`",
 		Summary: "The folder that the conversations of all workspaces are written to and read from, as markdown; it is made if need be",
 		Example: `"~/notes/chant"`,
 		setting: func(s *Settings) any { return &s.Conversations.Dir },
+	},
+	{
+		Name: "conversations.workspace", Type: TypeBool, Default: "false", Readers: "the agent",
+		Summary: "Without `conversations.dir`, conversations are written to the folder `.chant-acp/conversations` of workspaces that have it",
+		Example: `true`,
+		setting: func(s *Settings) any { return &s.Conversations.Workspace },
 	},
 	{
 		Name: "adapters.<slug>.command", Type: TypeList, Readers: "the gateway",

@@ -53,9 +53,11 @@ type Chant struct {
 
 // Conversations are threads as markdown.
 type Conversations struct {
-	// Dir is the absolute path of the folder they go to; "" for the one in each
-	// workspace, where there is one.
+	// Dir is the absolute path of the folder they go to; "" for none.
 	Dir string
+	// Workspace: without Dir, they go to the folder in each workspace, where there is
+	// one. Nobody but the user says so: a clone could bring the folder.
+	Workspace bool
 }
 
 // Daemon is about the gateway.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/runtime/conversation"
 )
 
 const (
@@ -170,16 +171,7 @@ func (c *claim) prepare() error {
 	if err := checkFolder(c.dir); err != nil {
 		return err
 	}
-	// What is somebody's own stays; a link is none, and an empty file keeps nothing
-	// out.
-	ignore := filepath.Join(c.dir, ".gitignore")
-	if st, err := os.Lstat(ignore); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
-		return nil
-	}
-	if err := durable.Write(ignore, []byte("*\n")); err != nil {
-		return fmt.Errorf("keeping the workspace's folder out of version control: %w", err)
-	}
-	return nil
+	return conversation.KeepOut(c.dir)
 }
 
 // announce writes runtime.json. What a dead gateway left is replaced.

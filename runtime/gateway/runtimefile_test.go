@@ -221,7 +221,7 @@ func TestBadBind(t *testing.T) {
 
 // TestIgnored: the folder is out of version control also where something that
 // does not see to that has its file's name: a start that found the disk full left
-// it empty, or the project brought it along.
+// it empty, or the project brought along what keeps nothing out.
 func TestIgnored(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T, dir, path string)
@@ -231,7 +231,7 @@ func TestIgnored(t *testing.T) {
 		"an empty file":   {func(t *testing.T, _, path string) { write(t, path, "", 0o600) }, "*\n"},
 		"a link":          {func(t *testing.T, _, path string) { link(t, "../other", path) }, "*\n"},
 		"a dangling link": {func(t *testing.T, _, path string) { link(t, "nowhere", path) }, "*\n"},
-		"somebody's own":  {func(t *testing.T, _, path string) { write(t, path, "runtime.json\n", 0o600) }, "runtime.json\n"},
+		"the project's":   {func(t *testing.T, _, path string) { write(t, path, "!*\n", 0o600) }, "*\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -81,6 +81,11 @@ func (c *conversations) add(dir string, s agent.SessionRecord, turn []agent.Even
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if key := filepath.Join(dir, s.ID); !c.made[key] {
+		if c.dir == "" { // a folder of the workspace
+			if err := conversation.KeepOut(filepath.Dir(dir)); err != nil {
+				return err
+			}
+		}
 		m := conversation.Meta{ID: s.ID, Agent: conversation.AgentName, Started: s.Created, Status: conversation.Open}
 		if err := conversation.Create(dir, m); err != nil {
 			return err

@@ -132,8 +132,8 @@ func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *ag
 	if f.Allow != "always" {
 		o.Allowed = allow.Open(stateroot.Dir(os.Getenv))
 	}
-	if store != nil {
-		c := newConversations(log, f.settings.Conversations.Dir)
+	if where := f.settings.Conversations; store != nil && (where.Dir != "" || where.Workspace) {
+		c := newConversations(log, where.Dir)
 		o.TurnEnded, o.TurnsWanted = c.turnEnded, c.wanted
 	}
 	return agent.New(o)
