@@ -327,22 +327,14 @@ func (l *leg) void(gate *step, why string) error {
 	h := *l.history.steps[gate.key] // what it was, for the sentence
 	l.mu.Unlock()
 	by := ""
-	if h.end != nil && h.end.Decision != nil {
-		by = h.end.Decision.By
-	} else if rec, found, err := l.pauses().Pause(h.pause); err == nil && found && rec.Resolved {
-		var w host.OpWait
-		resolved(&w, rec)
-		by = w.By
+	if h.decision != nil {
+		by = h.decision.By
 	}
-	err := l.pauses().Exclusively(l.ctx, func() error {
-		if err := l.append(entry{Kind: entryVoid, Step: gate.key, Error: why}); err != nil {
-			return err
-		}
-		return l.pauses().Discard(h.pause)
-	})
-	if err != nil {
-		l.spoil(err)
+	if err := l.append(entry{Kind: entryVoid, Step: gate.key, Error: why}); err != nil {
 		return err
+	}
+	if err := l.pauses().Withdraw(h.pause); err != nil {
+		l.notice("The copy of what the gate %s asked is still there, and counts for nothing: %v.", quote(gate.Name), err)
 	}
 	l.mu.Lock()
 	gate.told, gate.state = false, ""

@@ -52,7 +52,7 @@ func (l *leg) attempts(s *step) verdict {
 			return l.halt(s, r)
 		case r.Attempts >= s.profile.Attempts || permanent(err, s.profile.NonRetryable):
 			r.Err = l.rt.mask.Text(err.Error())
-			return l.failed(s, r, nil)
+			return l.failed(s, r)
 		}
 		if !l.backOff(s, r, err) {
 			return l.halt(s, r)
@@ -138,10 +138,10 @@ func bounded(v json.RawMessage) json.RawMessage {
 }
 
 // failed records that a step failed for good.
-func (l *leg) failed(s *step, r *host.StepResult, d *decision) verdict {
+func (l *leg) failed(s *step, r *host.StepResult) verdict {
 	if l.append(entry{
 		Kind: entryEnd, Step: s.key, State: string(host.StepFailed), Attempt: r.Attempts, DurationMs: r.Duration.Milliseconds(),
-		ExitCode: r.ExitCode, Error: r.Err, Decision: d,
+		ExitCode: r.ExitCode, Error: r.Err,
 	}) != nil {
 		return l.halt(s, r)
 	}

@@ -42,49 +42,38 @@ func (rt *Runtime) end(ctx context.Context, k *kept, why string, by host.Actor) 
 		return err
 	}
 	defer lock.Release()
-	return k.pauses().Exclusively(ctx, func() error { // a rejection comes before or after it, and not beside it
-		return rt.endNow(ctx, k, why, by)
-	})
-}
-
-// endNow records the end, while nobody else can run the run or decide about it.
-func (rt *Runtime) endNow(ctx context.Context, k *kept, why string, by host.Actor) error {
-	h, err := readJournal(k.journal())
-	if err != nil {
-		return err
-	}
-	if h.over() {
-		return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
-	}
-	if why != "" && k.wasRejected(h) {
-		return &host.OpRefusal{
-			Reason: fmt.Sprintf("The run %s of %s was rejected, and fails before anything begins anew.", k.id(), k.Op),
-			Lines:  []string{"run " + quote(k.Op) + " --run " + k.id()},
-		}
-	}
 	j, err := openJournal(k.journal(), rt.o.Now)
 	if err != nil {
 		return err
 	}
 	defer j.close()
-	if err := j.append(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps, Op: k.Op, Env: k.Env}); err != nil {
+	return j.locked(ctx, func() error { // a rejection comes before or after it, and not beside it
+		return rt.endNow(ctx, k, j, why, by)
+	})
+}
+
+// endNow records the end, while nobody else can run the run or decide about it.
+func (rt *Runtime) endNow(ctx context.Context, k *kept, j *openEntries, why string, by host.Actor) error {
+	h := j.history
+	if h.over() {
+		return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
+	}
+	if why != "" && h.wasRejected() {
+		return &host.OpRefusal{
+			Reason: fmt.Sprintf("The run %s of %s was rejected, and fails before anything begins anew.", k.id(), k.Op),
+			Lines:  []string{"run " + quote(k.Op) + " --run " + k.id()},
+		}
+	}
+	if err := j.write(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps, Op: k.Op, Env: k.Env}); err != nil {
 		return err
 	}
-	return j.append(entry{Kind: entryStatus, State: string(host.RunCancelled), Error: why})
+	return j.write(entry{Kind: entryStatus, State: string(host.RunCancelled), Error: why})
 }
 
 // wasRejected says whether somebody rejected a gate that the run still waits at.
-// What can't be read is no rejection.
-func (k *kept) wasRejected(h *history) bool {
+func (h *history) wasRejected() bool {
 	for _, s := range h.steps {
-		if s.pause == "" || s.end != nil {
-			continue
-		}
-		rec, found, err := k.pauses().Pause(s.pause)
-		if err != nil || !found {
-			continue
-		}
-		if w, about, err := describe(k.folder, k.record, rec); err == nil && about.isOf(k.record, s) == nil && len(rejectedGates([]host.OpWait{w})) > 0 {
+		if s.end == nil && s.decided() == optionReject {
 			return true
 		}
 	}

@@ -29,9 +29,14 @@ type waitingJournal struct {
 	before string // what its steps did
 }
 
-func newWaitingJournal(t *testing.T) *waitingJournal {
+func newWaitingJournal(t *testing.T, decided bool) *waitingJournal {
 	w := &waitingJournal{rig: newRig(t, gated)}
 	w.res = w.waiting("deploy")
+	if decided {
+		if _, err := w.rt.Decide(t.Context(), approve(w.res.Run.ID, "go")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.path = w.rt.folder(w.res.Run.ID).journal()
 	w.before = w.read("log")
 	var err error
@@ -57,7 +62,7 @@ func (w *waitingJournal) put(text []byte) {
 // No bit of a journal can be another without its run being unreadable: nothing of
 // it goes on, is decided or begun anew, and what was there is kept.
 func TestEveryBitOfAJournal(t *testing.T) {
-	w := newWaitingJournal(t)
+	w := newWaitingJournal(t, true)
 	step := sampled(89)
 	for i := 0; i < len(w.whole)*8; i += step {
 		text := slices.Clone(w.whole)
@@ -93,7 +98,7 @@ func TestEveryBitOfAJournal(t *testing.T) {
 // A journal that was cut anywhere is read as far as it goes: no step runs again
 // without a word, and no gate is passed.
 func TestEveryPrefixOfAJournal(t *testing.T) {
-	w := newWaitingJournal(t)
+	w := newWaitingJournal(t, false)
 	var ends []int // of its lines
 	for i, c := range w.whole {
 		if c == '\n' {
@@ -136,9 +141,35 @@ func TestEveryPrefixOfAJournal(t *testing.T) {
 	}
 }
 
+// A decision that was not written whole is none, whatever the copy of its question
+// says; it can be made again.
+func TestEveryPrefixOfADecision(t *testing.T) {
+	w := newWaitingJournal(t, true)
+	last := strings.LastIndexByte(string(w.whole[:len(w.whole)-1]), '\n') + 1
+	if !strings.Contains(string(w.whole[last:]), `"kind":"decide"`) {
+		t.Fatalf("the last line is %s", w.whole[last:])
+	}
+	for cut := last; cut < len(w.whole); cut += sampled(60) {
+		w.put(w.whole[:cut])
+		if still, _ := w.run(on(w.res)); still.Run.State != host.RunWaiting || still.Run.Waits[0].State != host.WaitOpen {
+			t.Fatalf("cut at %d of %d: %+v", cut-last, len(w.whole)-last, still)
+		}
+		w.put(w.whole[:cut])
+		if got, err := w.rt.Decide(t.Context(), approve(w.res.Run.ID, "go")); err != nil || got.State != host.WaitApproved {
+			t.Fatalf("cut at %d: %+v, %v", cut-last, got, err)
+		}
+	}
+	if w.read("log") != w.before {
+		t.Errorf("a step ran: %q", w.read("log"))
+	}
+	if done, _ := w.run(on(w.res)); done.Run.State != host.RunCompleted {
+		t.Errorf("%+v", done)
+	}
+}
+
 // What a run was begun with is bound to its journal.
 func TestEveryBitOfARecord(t *testing.T) {
-	w := newWaitingJournal(t)
+	w := newWaitingJournal(t, false)
 	path := w.rt.folder(w.res.Run.ID).record()
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -169,7 +200,7 @@ func TestEveryBitOfARecord(t *testing.T) {
 // The first bad line of any run is named, also once its journal was set aside, and
 // looking moves nothing.
 func TestVerifyRuns(t *testing.T) {
-	w := newWaitingJournal(t)
+	w := newWaitingJournal(t, true)
 	other := named("deploy")
 	other.Ref.Env = "prod"
 	whole, _ := w.run(other)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/pause"
 )
 
@@ -78,10 +79,7 @@ func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpW
 	if !k.state().Open() {
 		return nil, host.OpWait{}, rt.over(ctx, k)
 	}
-	waits, err := rt.waits(ctx, k)
-	if err != nil {
-		return nil, host.OpWait{}, err
-	}
+	waits := rt.waits(k)
 	var gates []string
 	for _, w := range waits {
 		if w.Kind == host.WaitGate && w.Name == name {
@@ -124,76 +122,83 @@ func cutDigest(gate string) (name, digest string, pinned bool) {
 // passedGate is the decision on a gate that the run left behind.
 func passedGate(k *kept, name string) *decision {
 	for _, s := range k.history.steps {
-		if s.pause == "" || s.end == nil || s.end.Decision == nil {
-			continue
-		}
-		rec, found, err := k.pauses().Pause(s.pause)
-		if err != nil || !found {
-			continue
-		}
-		if w, _, err := describe(k.folder, k.record, rec); err == nil && w.Name == name {
-			return s.end.Decision
+		if s.end != nil && s.decision != nil && s.about.Name == name && s.waits == op.Gate {
+			return s.decision
 		}
 	}
 	return nil
 }
 
-// answer writes a decision into the pause record, if it is the first and meets
-// the schema.
+// answer writes a decision into the run's journal, if it is the first, in time, and
+// meets the schema.
 func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decision) (host.OpWait, error) {
-	rec, err := k.pauses().Resolve(ctx, pauseOf(w.RequestID), rt.o.Now(), func(q pause.Request) (json.RawMessage, error) {
-		h, err := readJournal(k.journal())
-		if err != nil {
-			return nil, err
-		}
-		if s := h.steps[pauseOf(w.RequestID)]; s == nil || s.asked != w.RequestID {
-			return nil, &host.OpRefusal{Reason: fmt.Sprintf("%s was asked anew meanwhile.", subjectOf(w)), Lines: []string{"run status --run " + w.RunID}}
-		}
-		if h.over() { // since it was looked at
-			return nil, rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
-		}
-		if d.Option != optionReject {
-			if err := meets(q, d.Answer); err != nil {
-				return nil, err
-			}
-		}
-		return json.Marshal(d)
-	})
-	if err == nil {
-		resolved(&w, rec)
-		return w, nil
-	}
-	var (
-		second  *pause.ResolvedError
-		late    *pause.ExpiredError
-		wrong   *pause.AnswerError
-		over    *host.OpRefusal
-		refusal = &host.OpRefusal{Lines: []string{w.Continue}}
-	)
-	switch {
-	case errors.As(err, &second):
-		resolved(&w, second.Record)
-		if w.Kind == host.WaitEvent {
-			return w, signalled(w)
-		}
-		refusal.Reason = fmt.Sprintf("%s was %s before, by %s at %s.", subjectOf(w), w.State, w.By, w.At.Format(time.RFC3339))
-	case errors.As(err, &late):
-		w.State, w.At = host.WaitExpired, late.At
-		if d.Option == optionReject {
-			return w, nil // as which it counts
-		}
-		refusal.Reason = fmt.Sprintf("%s: %v; that counts as a rejection.", subjectOf(w), late)
-		if w.Kind == host.WaitEvent {
-			return w, signalled(w)
-		}
-	case errors.As(err, &wrong):
-		refusal.Reason, refusal.Lines = fmt.Sprintf("%s: %v.", subjectOf(w), wrong), nil
-	case errors.As(err, &over):
-		return w, over
-	default:
+	j, err := openJournal(k.journal(), rt.o.Now)
+	if err != nil {
 		return w, err
 	}
-	return w, refusal
+	defer j.close()
+	counts := false
+	err = j.locked(ctx, func() error {
+		s := j.history.steps[pauseOf(w.RequestID)]
+		if s == nil || s.asked != w.RequestID {
+			return &host.OpRefusal{Reason: fmt.Sprintf("%s was asked anew meanwhile.", subjectOf(w)), Lines: []string{"run status --run " + w.RunID}}
+		}
+		if s.decision == nil {
+			if j.history.over() { // since it was looked at
+				return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: j.history})
+			}
+			now := d
+			if s.late(d.At) {
+				now = decision{Option: optionExpire, At: d.At} // a fact from when it is seen
+			} else if err := mayAnswer(s, w, d); err != nil {
+				return err
+			}
+			if err := j.write(entry{Kind: entryDecide, Step: s.pause, Request: s.asked, Decision: &now}); err != nil {
+				return err
+			}
+			counts = now.Option == d.Option
+		}
+		w = k.folder.wait(k.record, s, d.At)
+		_, _ = k.publish(s, w) // whoever goes on with the run does it again, and tells what fails
+		return nil
+	})
+	if err != nil || counts {
+		return w, err
+	}
+	return w, countsNot(w, d)
+}
+
+// mayAnswer refuses what is no answer to a question.
+func mayAnswer(s *stepHistory, w host.OpWait, d decision) error {
+	if d.At.Before(s.asks.CreatedAt) {
+		return &host.OpRefusal{Reason: fmt.Sprintf("%s was asked at %s, and the clock says that it is %s: a decision from before its question counts for nothing. Set the clock right, and decide again.",
+			subjectOf(w), s.asks.CreatedAt.UTC().Format(time.RFC3339), d.At.Format(time.RFC3339))}
+	}
+	if d.Option == optionReject {
+		return nil
+	}
+	err := meets(s.asks, d.Answer)
+	var wrong *pause.AnswerError
+	if errors.As(err, &wrong) {
+		return &host.OpRefusal{Reason: fmt.Sprintf("%s: %v.", subjectOf(w), wrong)}
+	}
+	return err
+}
+
+// countsNot says why a decision that came second, or too late, does not count.
+func countsNot(w host.OpWait, d decision) error {
+	refusal := &host.OpRefusal{Lines: []string{w.Continue}}
+	switch {
+	case w.State == host.WaitExpired && d.Option == optionReject:
+		return nil // as which it counts
+	case w.Kind == host.WaitEvent:
+		return signalled(w)
+	case w.State == host.WaitExpired:
+		refusal.Reason = fmt.Sprintf("%s: its time ran out at %s; that counts as a rejection.", subjectOf(w), w.Until.UTC().Format(time.RFC3339))
+	default:
+		refusal.Reason = fmt.Sprintf("%s was %s before, by %s at %s.", subjectOf(w), w.State, w.By, w.At.Format(time.RFC3339))
+	}
+	return refusal
 }
 
 // meets checks an answer. One that was not given meets what takes anything.
@@ -243,10 +248,7 @@ func (rt *Runtime) request(ctx context.Context, id string) (*kept, host.OpWait, 
 	if s == nil || s.asked != id {
 		return nil, host.OpWait{}, unknown
 	}
-	w, err := rt.wait(ctx, k.folder, k.record, s)
-	if err != nil {
-		return nil, host.OpWait{}, err
-	}
+	w := k.folder.wait(k.record, s, rt.o.Now())
 	if w.Kind != host.WaitGate {
 		return nil, host.OpWait{}, unknown
 	}

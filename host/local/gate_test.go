@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -469,35 +467,33 @@ func TestTwoRunsThatWaitForOneEvent(t *testing.T) {
 	}
 }
 
-func TestADamagedPauseRecordIsKeptAside(t *testing.T) {
+// A decision that is dated before its question counts for nothing, and says so.
+func TestADecisionFromBeforeItsQuestion(t *testing.T) {
 	r := newRig(t, gated)
+	r.now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	res := r.waiting("deploy")
+	set := func(d time.Duration) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.now = r.now.Add(d)
+	}
+	set(-time.Second)
+	for _, yes := range []bool{true, false} {
+		d := approve(res.Run.ID, "go")
+		d.Approve = yes
+		if _, err := r.rt.Decide(t.Context(), d); !isRefusal(err, "was asked at 2026-05-01T12:00:00Z, and the clock says that it is 2026-05-01T11:59:59Z") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if still, _ := r.run(on(res)); still.Run.State != host.RunWaiting || r.read("log") != "build\n" {
+		t.Errorf("%+v, log %q", still, r.read("log"))
+	}
+	set(time.Second)
 	if _, err := r.rt.Decide(t.Context(), approve(res.Run.ID, "go")); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(r.rt.folder(res.Run.ID).dir, "state", "pauses", "p2s1.json")
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second one finds it gone
-		i, err := r.rt.RunInfo(t.Context(), host.RunRef{ID: res.Run.ID})
-		if err != nil || i.State != host.RunUnreadable || i.Op != "deploy" || !strings.Contains(i.Problem, "p2s1.json") {
-			t.Errorf("%+v, %v", i, err)
-		}
-	}
-	if got, err := os.ReadFile(path + ".corrupt-1"); err != nil || string(got) != "{" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, _, err := r.start(on(res)); !isRefusal(err, "unreadable") || !isRefusal(err, "--restart") {
-		t.Errorf("got %v", err)
-	}
-	if r.read("log") != "build\n" {
-		t.Error("a gate was passed without a record")
-	}
-	again := on(res)
-	again.Mode = host.RunRestart
-	if fresh, _ := r.run(again); fresh.Run.State != host.RunWaiting {
-		t.Errorf("%+v", fresh)
+	if done, _ := r.run(on(res)); done.Run.State != host.RunCompleted {
+		t.Errorf("%+v", done)
 	}
 }
 

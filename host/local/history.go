@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/pause"
 )
 
 // history is what a journal says.
@@ -36,7 +38,11 @@ type stepHistory struct {
 	title string
 	begun bool   // in some leg
 	pause string // the id of what it waits for
-	asked string // the id of the question in its record
+	asked string // the id of the question
+	asks  pause.Request
+	about question
+	// decision is what was decided of the question, nil while nothing was.
+	decision *decision
 	// digest is that of what was asked about, "" of all but gates; askedAt is when.
 	digest  string
 	askedAt time.Time
@@ -140,7 +146,7 @@ func (h *history) take(e entry) error {
 	if h.over() {
 		return errors.New("the run was over")
 	}
-	if e.Kind != entryLeg && (h.legs == 0 || h.status != nil) {
+	if e.Kind != entryLeg && (h.legs == 0 || h.status != nil && e.Kind != entryDecide) {
 		return fmt.Errorf("no process had taken the run up before the entry %q", e.Kind)
 	}
 	h.last = e.Time
@@ -154,7 +160,7 @@ func (h *history) take(e entry) error {
 		return h.takeStatus(e)
 	case entryFailing:
 		return h.takeFailing(e)
-	case entryRetry, entryStart, entryAsk, entryVoid, entryEnd:
+	case entryRetry, entryStart, entryAsk, entryDecide, entryVoid, entryEnd:
 		return h.takeStep(e)
 	}
 	return fmt.Errorf("there is no entry %q", e.Kind)
@@ -238,12 +244,13 @@ func (h *history) takeStep(e entry) error {
 		s.begun, h.current = true, e.Step
 		return h.mayBegin(s, e.Step)
 	case entryAsk:
-		if s.waits == "" || s.pause != "" {
-			return fmt.Errorf("the step %s has nothing to ask", e.Step)
+		if err := s.takeAsk(e); err != nil {
+			return err
 		}
-		s.begun, s.pause, s.asked, s.digest, s.askedAt = true, e.Pause, e.Request, e.Digest, e.Time
 		h.reopen(s)
 		return h.mayBegin(s, e.Step)
+	case entryDecide:
+		return s.takeDecision(e)
 	case entryEnd:
 		return h.takeEnd(s, e)
 	}
@@ -251,6 +258,60 @@ func (h *history) takeStep(e entry) error {
 		return fmt.Errorf("the step %s did not begin", e.Step)
 	}
 	return nil
+}
+
+// asking is how a step that waits asks.
+var asking = map[op.Kind]pause.Kind{op.Gate: pause.KindDecision, op.WaitForEvent: pause.KindEvent, op.Sleep: pause.KindSleep}
+
+func (s *stepHistory) takeAsk(e entry) error {
+	if s.waits == "" || s.pause != "" {
+		return fmt.Errorf("the step %s has nothing to ask", e.Step)
+	}
+	if e.Asks == nil || e.Asks.Kind != asking[s.waits] || e.Request == "" {
+		return fmt.Errorf("the step %s asks nothing that it can", e.Step)
+	}
+	if err := json.Unmarshal(e.Asks.Payload, &s.about); err != nil {
+		return fmt.Errorf("what the step %s asks about can't be read: %w", e.Step, err)
+	}
+	s.begun, s.pause, s.asked, s.asks, s.digest, s.askedAt = true, e.Pause, e.Request, *e.Asks, e.Digest, e.Time
+	return nil
+}
+
+// options are what can be decided of a step that waits.
+var options = map[op.Kind][]string{op.Gate: {optionApprove, optionReject, optionExpire}, op.WaitForEvent: {optionSignal, optionExpire}}
+
+func (s *stepHistory) takeDecision(e entry) error {
+	d := e.Decision
+	switch {
+	case d == nil || s.pause == "" || e.Request != s.asked:
+		return fmt.Errorf("what is decided of the step %s was not asked", e.Step)
+	case s.decision != nil:
+		return fmt.Errorf("the step %s was decided before", e.Step)
+	case !slices.Contains(options[s.waits], d.Option):
+		return fmt.Errorf("the step %s can't be decided with %.20q", e.Step, d.Option)
+	case d.At.Before(s.asks.CreatedAt):
+		return fmt.Errorf("the step %s was decided before it was asked", e.Step)
+	case s.late(d.At) != (d.Option == optionExpire):
+		return fmt.Errorf("the step %s was decided after its time, or ran out before it", e.Step)
+	case d.Option == optionApprove && d.Digest != s.digest:
+		return fmt.Errorf("the step %s was approved for something else than it asked about", e.Step)
+	}
+	s.decision = d
+	return nil
+}
+
+// late says whether the time of a question is over.
+func (s *stepHistory) late(now time.Time) bool {
+	at, ok := s.asks.Deadline()
+	return ok && !now.Before(at)
+}
+
+// decided is the option that was decided, "" while none was.
+func (s *stepHistory) decided() string {
+	if s.decision == nil {
+		return ""
+	}
+	return s.decision.Option
 }
 
 // mayBegin refuses a step before those that come first.
@@ -273,13 +334,16 @@ func (h *history) takeEnd(s *stepHistory, e entry) error {
 	if !s.begun {
 		return fmt.Errorf("the step %s ends, and did not begin", e.Step)
 	}
+	passes := s.decided() == optionApprove || s.decided() == optionSignal
 	switch host.StepState(e.State) {
 	case host.StepFailed:
+		if options[s.waits] != nil && (s.decision == nil || passes) {
+			return fmt.Errorf("the step %s failed, and nobody decided that", e.Step)
+		}
 		h.failed = h.failed || !s.phase.undo
 	case host.StepCancelled:
 	case host.StepCompleted:
-		option := map[op.Kind]string{op.Gate: optionApprove, op.WaitForEvent: optionSignal}[s.waits]
-		if option != "" && (e.Decision == nil || e.Decision.Option != option) {
+		if options[s.waits] != nil && !passes {
 			return fmt.Errorf("the step %s is passed, and nobody decided", e.Step)
 		}
 		h.pass(s)

@@ -129,8 +129,7 @@ func (rt *Runtime) infos(ctx context.Context, runs []*kept) []host.RunInfo {
 	return infos
 }
 
-// info is a run as others see it. What can't be read of its waits makes it
-// unreadable.
+// info is a run as others see it.
 func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
 	i := host.RunInfo{
 		ID: k.id(), Op: k.Op, Env: k.Env, Params: k.Params, State: k.state(),
@@ -165,11 +164,7 @@ func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
 		}
 	}
 	if i.State.Open() {
-		waits, err := rt.waits(ctx, k)
-		i.Waits = waits
-		if err != nil {
-			i.State, i.Problem = host.RunUnreadable, err.Error()
-		}
+		i.Waits = rt.waits(k)
 	}
 	return i
 }

@@ -2,15 +2,19 @@ package local
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/pause"
+	"github.com/chant-acp/chant-acp/internal/flock"
 	"github.com/chant-acp/chant-acp/internal/journal"
 )
 
@@ -20,6 +24,7 @@ const (
 	entryStart   = "start"   // an attempt of a step is about to begin
 	entryRetry   = "retry"   // it failed, and the next one follows
 	entryAsk     = "ask"     // a step waits for somebody or something
+	entryDecide  = "decide"  // what a step waits for was decided, by somebody or by the time
 	entryVoid    = "void"    // what came of a gate, or will of its question, counts no more
 	entryEnd     = "end"     // a step is over
 	entryFailing = "failing" // a step failed, and the compensation is about to begin
@@ -43,9 +48,10 @@ type entry struct {
 	Title   string `json:"title,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
 	WaitMs  int64  `json:"waitMs,omitempty"` // retry
-	Pause   string `json:"pause,omitempty"`  // ask: the id of the record
-	// Request is the id of the question; its record is known by it.
-	Request string `json:"request,omitempty"` // ask
+	Pause   string `json:"pause,omitempty"`  // ask: the id of what the step waits for
+	// Request is the id of the question, which no other one has.
+	Request string         `json:"request,omitempty"` // ask, decide
+	Asks    *pause.Request `json:"asks,omitempty"`    // ask
 	// Digest is that of what a gate asks about.
 	Digest string `json:"digest,omitempty"` // ask
 
@@ -53,8 +59,8 @@ type entry struct {
 	DurationMs int64             `json:"durationMs,omitempty"`
 	ExitCode   *int              `json:"exitCode,omitempty"`
 	Outcome    *outcome          `json:"outcome,omitempty"`
-	Set        map[string]string `json:"set,omitempty"` // variables for later steps
-	Decision   *decision         `json:"decision,omitempty"`
+	Set        map[string]string `json:"set,omitempty"`      // variables for later steps
+	Decision   *decision         `json:"decision,omitempty"` // decide
 	Error      string            `json:"error,omitempty"`
 
 	// LogLacks is why what was printed up to here is not all in the log; with the
@@ -87,38 +93,61 @@ type phaseShape struct {
 	Waits map[int]op.Kind `json:"waits,omitempty"`
 }
 
-// openEntries is a journal to which entries are appended. One process at a time
-// does, under the run's lock.
+// openEntries is a journal to which entries are appended: by the one process that
+// has the run's lock, and by those who decide about it meanwhile. Each locks the
+// file for that, and takes in first what others appended. It is for one goroutine
+// at a time.
 type openEntries struct {
-	mu  sync.Mutex
-	f   *os.File
-	log *journal.Log
-	now func() time.Time
+	f       *os.File
+	log     *journal.Log
+	now     func() time.Time
+	history *history // what the journal says
+	taken   int64    // up to where
 }
 
-// openJournal opens the journal to go on with it and cuts off what a crash left
-// of an entry.
+// lockWait bounds the wait for others who append, each of which takes the time of
+// a write or two.
+const lockWait = 10 * time.Second
+
+// openJournal reads a journal to go on with it.
 func openJournal(path string, now func() time.Time) (*openEntries, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	log, _, err := journal.Open(f, journalFormat)
-	if err == nil {
-		err = log.Settle()
-	}
-	if err != nil {
+	j := &openEntries{f: f, now: now, history: newHistory()}
+	if j.log, j.taken, err = j.history.read(f); err != nil {
 		_ = f.Close()
 		return nil, damageOf(path, err)
 	}
-	return &openEntries{f: f, log: log, now: now}, nil
+	return j, nil
 }
 
-// append writes an entry and flushes it. After an error nothing of it is there.
-func (j *openEntries) append(e entry) error {
+// locked calls f while nobody else can append, with all in the history that was
+// appended up to then. What a crash left of an entry is cut off.
+func (j *openEntries) locked(ctx context.Context, f func() error) error {
+	err := flock.File(ctx, j.f, unix.LOCK_EX, lockWait)
+	if errors.Is(err, flock.ErrHeld) {
+		return fmt.Errorf("somebody else has been writing the journal %s for %s; try again: %w", j.f.Name(), lockWait, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer flock.Unlock(j.f)
+	if err = j.log.Settle(); err == nil {
+		err = j.history.takeLines(j.log, j.taken, j.log.Settled())
+		j.taken = j.log.Settled()
+	}
+	if err != nil {
+		return damageOf(j.f.Name(), err)
+	}
+	return f()
+}
+
+// write appends an entry and flushes it, within locked. After an error nothing of
+// it is there.
+func (j *openEntries) write(e entry) error {
 	e.Error, e.Title = cutText(e.Error), cutText(e.Title)
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	e.Time = j.now().UTC()
 	line, err := json.Marshal(e)
 	if err == nil {
@@ -127,7 +156,14 @@ func (j *openEntries) append(e entry) error {
 	if err != nil {
 		return fmt.Errorf("writing the journal %s: %w", j.f.Name(), err)
 	}
-	return nil
+	j.taken = j.log.Settled()
+	j.history.lines++
+	return j.history.take(e)
+}
+
+// append is write, of one entry.
+func (j *openEntries) append(e entry) error {
+	return j.locked(context.Background(), func() error { return j.write(e) }) // which has its own bound
 }
 
 func (j *openEntries) close() { _ = j.f.Close() }
@@ -153,21 +189,34 @@ func readJournal(path string) (*history, error) {
 		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", path))
 	}
 	h := newHistory()
-	return h, damageOf(path, h.read(f))
+	_, _, err = h.read(f)
+	return h, damageOf(path, err)
 }
 
-// read takes in all entries of a journal.
-func (h *history) read(f *os.File) error {
+// read takes in all entries of a journal, and returns where they end.
+func (h *history) read(f *os.File) (*journal.Log, int64, error) {
 	log, first, err := journal.Open(f, journalFormat)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	if err := h.takeHeader(first); err != nil {
-		return &journal.Damage{Line: 1, Problem: err.Error()}
+		return nil, 0, &journal.Damage{Line: 1, Problem: err.Error()}
 	}
 	end, extentErr := log.Extent()
 	h.lines = 1
-	_, err = log.Lines(log.First(), end, func(at int64, line []byte) error {
+	err = h.takeLines(log, log.First(), end)
+	if err == nil && h.legs == 0 {
+		err = &journal.Damage{Line: 1, Problem: "has no beginning behind it"}
+	}
+	if err == nil {
+		err = extentErr
+	}
+	return log, end, err
+}
+
+// takeLines takes in the entries between two positions.
+func (h *history) takeLines(log *journal.Log, from, to int64) error {
+	_, err := log.Lines(from, to, func(at int64, line []byte) error {
 		h.lines++
 		var e entry
 		err := json.Unmarshal(line, &e)
@@ -179,12 +228,6 @@ func (h *history) read(f *os.File) error {
 		}
 		return nil
 	})
-	if err == nil && h.legs == 0 {
-		err = &journal.Damage{Line: 1, Problem: "has no beginning behind it"}
-	}
-	if err == nil {
-		err = extentErr
-	}
 	return err
 }
 

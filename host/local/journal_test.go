@@ -44,9 +44,14 @@ func TestReadJournal(t *testing.T) {
 	start := func(step string) string { return `{"kind":"start","step":"` + step + `","title":"t","attempt":1}` }
 	end := func(step, state string) string { return `{"kind":"end","step":"` + step + `","state":"` + state + `"}` }
 	status := func(state string) string { return `{"kind":"status","state":"` + state + `"}` }
-	const ask, failing = `{"kind":"ask","step":"p2s1","pause":"p2s1","request":"q"}`, `{"kind":"failing","title":"t"}`
-	const approved = `{"kind":"end","step":"p2s1","state":"completed","decision":{"optionId":"approve"}}`
-	const rejected = `{"kind":"end","step":"p2s1","state":"failed","decision":{"optionId":"reject"}}`
+	const ask = `{"kind":"ask","step":"p2s1","pause":"p2s1","request":"q","digest":"d","asks":` +
+		`{"kind":"decision","payload":{"name":"go"},"ttlMs":60000,"createdAt":"2026-01-01T00:00:00Z"}}`
+	const failing = `{"kind":"failing","title":"t"}`
+	decide := func(option, at string) string {
+		return `{"kind":"decide","step":"p2s1","request":"q","decision":{"optionId":"` + option + `","at":"2026-01-01T00:` + at + `Z","digest":"d"}}`
+	}
+	approve, reject, expire := decide("approve", "00:01"), decide("reject", "00:00"), decide("expire", "01:00")
+	approved, rejected := end("p2s1", "completed"), end("p2s1", "failed")
 	first := []string{leg, start("p1s1"), end("p1s1", "completed"), start("p1s2"), end("p1s2", "completed")}
 	and := func(more ...string) []string { return append(slices.Clone(first), more...) }
 	for _, c := range []struct {
@@ -58,11 +63,13 @@ func TestReadJournal(t *testing.T) {
 		{"begun", []string{leg}, "", ""},
 		{"what a crash cut", []string{leg}, `{"kind":"sta`, ""},
 		{"zeros that a power cut left", []string{leg}, "\x00\x00\x00", ""},
-		{"done", and(ask, approved, start("p2s2"), end("p2s2", "completed"), status("completed")), "", ""},
-		{"gone on with", and(ask, status("waiting"), `{"kind":"leg","leg":2}`, approved), "", ""},
+		{"done", and(ask, approve, approved, start("p2s2"), end("p2s2", "completed"), status("completed")), "", ""},
+		{"gone on with", and(ask, status("waiting"), approve, `{"kind":"leg","leg":2}`, approved), "", ""},
+		{"decided while it runs", and(ask, status("waiting"), `{"kind":"leg","leg":2}`, approve, approved), "", ""},
+		{"run out", and(ask, status("waiting"), expire, `{"kind":"leg","leg":2}`, rejected), "", ""},
 		{"killed and gone on with", []string{leg, start("p1s1"), `{"kind":"leg","leg":2}`, start("p1s1")}, "", ""},
-		{"failed and undone", and(ask, rejected, failing, start("c1s1"), end("c1s1", "completed"), status("failed")), "", ""},
-		{"asked again", and(ask, approved, start("p2s2"), `{"kind":"void","step":"p2s1"}`, ask, approved, start("p2s2")), "", ""},
+		{"failed and undone", and(ask, reject, rejected, failing, start("c1s1"), end("c1s1", "completed"), status("failed")), "", ""},
+		{"asked again", and(ask, approve, approved, start("p2s2"), `{"kind":"void","step":"p2s1"}`, ask, approve, approved, start("p2s2")), "", ""},
 		{"fields of a later version of the same format", []string{leg, `{"kind":"start","step":"p1s1","more":{}}`}, "", ""},
 		{"without entries", nil, "", "line 1 has no beginning behind it"},
 		{"no JSON", []string{leg}, "x\n", "line 3 is not what was written"},
@@ -70,7 +77,7 @@ func TestReadJournal(t *testing.T) {
 		{"no leg", []string{start("p1s1")}, "", "no process had taken the run up"},
 		{"a leg too many", []string{leg, `{"kind":"leg","leg":3}`}, "", "leg 3 after leg 1"},
 		{"a step that was over", []string{leg, start("p1s1"), end("p1s1", "completed"), start("p1s1")}, "", "line 5 is no entry that can stand there: the step p1s1 was over"},
-		{"a run that was over", and(ask, rejected, failing, status("failed"), `{"kind":"leg","leg":2}`), "", "the run was over"},
+		{"a run that was over", and(ask, reject, rejected, failing, status("failed"), `{"kind":"leg","leg":2}`), "", "the run was over"},
 		{"a state that is none", []string{leg, status("running")}, "", "there is no state"},
 		{"an end that is none", []string{leg, start("p1s1"), end("p1s1", "waiting")}, "", "there is no end"},
 		{"no step", []string{leg, `{"kind":"start"}`}, "", "there is no step"},
@@ -82,9 +89,27 @@ func TestReadJournal(t *testing.T) {
 		{"a step before the one that lies before it", []string{leg, start("p1s2")}, "", "p1s2 comes before what lies before it is over"},
 		{"a gate before what lies before it", []string{leg, start("p1s1"), end("p1s1", "completed"), start("p1s2"), ask}, "", "p2s1 comes before what lies before it is over"},
 		{"a step behind a gate that waits", and(ask, start("p2s2")), "", "p2s2 comes before what lies before it is over"},
-		{"a step behind a gate that is asked again", and(ask, approved, `{"kind":"void","step":"p2s1"}`, ask, start("p2s2")), "", "p2s2 comes before what lies before it is over"},
+		{"a step behind a gate that is asked again", and(ask, approve, approved, `{"kind":"void","step":"p2s1"}`, ask, start("p2s2")), "", "p2s2 comes before what lies before it is over"},
 		{"a gate that nobody decided", and(ask, end("p2s1", "completed")), "", "the step p2s1 is passed, and nobody decided"},
-		{"a gate that was rejected and passed", and(ask, strings.Replace(rejected, "failed", "completed", 1)), "", "nobody decided"},
+		{"a gate that failed of itself", and(ask, end("p2s1", "failed")), "", "the step p2s1 failed, and nobody decided that"},
+		{"a gate that was rejected and passed", and(ask, reject, approved), "", "nobody decided"},
+		{"a gate that ran out and passed", and(ask, expire, approved), "", "nobody decided"},
+		{"a gate that was approved and failed", and(ask, approve, rejected), "", "nobody decided that"},
+		{"a gate that says itself that it was approved", and(ask, strings.Replace(approved, `"completed"`, `"completed","decision":{"optionId":"approve"}`, 1)), "", "nobody decided"},
+		{"a decision before its question", and(ask, strings.Replace(approve, "2026-01-01T00:00:01Z", "2025-12-31T23:59:59Z", 1)), "", "the step p2s1 was decided before it was asked"},
+		{"a decision without its question", and(approve), "", "what is decided of the step p2s1 was not asked"},
+		{"a decision on another question", and(ask, strings.Replace(approve, `"q"`, `"r"`, 1)), "", "was not asked"},
+		{"a decision on a question that was voided", and(ask, `{"kind":"void","step":"p2s1"}`, approve), "", "was not asked"},
+		{"a decision that is not there", and(ask, `{"kind":"decide","step":"p2s1","request":"q"}`), "", "was not asked"},
+		{"a second decision", and(ask, reject, approve), "", "the step p2s1 was decided before"},
+		{"a decision after its time", and(ask, decide("approve", "01:00")), "", "was decided after its time, or ran out before it"},
+		{"a time that runs out early", and(ask, decide("expire", "00:59")), "", "was decided after its time, or ran out before it"},
+		{"a decision that is none", and(ask, decide("signal", "00:01")), "", `can't be decided with "signal"`},
+		{"an approval of something else", and(ask, strings.Replace(approve, `"d"`, `"e"`, 1)), "", "was approved for something else"},
+		{"a decision on a step that runs", []string{leg, start("p1s1"), strings.Replace(approve, "p2s1", "p1s1", 1)}, "", "was not asked"},
+		{"a decision on a run that is over", and(ask, status("cancelled"), approve), "", "the run was over"},
+		{"a decision on a gate that is over", and(ask, reject, rejected, approve), "", "the step p2s1 was over"},
+		{"a gate that asks for an event", and(strings.Replace(ask, `"decision"`, `"event"`, 1)), "", "asks nothing that it can"},
 		{"a gate that runs", and(start("p2s1")), "", "the step p2s1 runs nothing"},
 		{"a step that asks", []string{leg, `{"kind":"ask","step":"p1s1"}`}, "", "the step p1s1 has nothing to ask"},
 		{"a question asked twice", and(ask, ask), "", "the step p2s1 has nothing to ask"},
@@ -93,7 +118,7 @@ func TestReadJournal(t *testing.T) {
 		{"waiting for nothing", and(status("waiting")), "", "none of its steps does"},
 		{"a failure without a failed step", and(failing), "", "no step failed"},
 		{"undone without a failure", and(start("c1s1")), "", "no step failed"},
-		{"a step after the failure", and(ask, rejected, failing, start("p2s2")), "", "p2s2 comes after the run failed"},
+		{"a step after the failure", and(ask, reject, rejected, failing, start("p2s2")), "", "p2s2 comes after the run failed"},
 	} {
 		_, err := readJournal(journalFile(t, append(sealed(t, c.entries...), c.rest...)))
 		var damage *damageError

@@ -47,7 +47,7 @@ type leg struct {
 	telling sync.Mutex // events are told one after the other
 
 	mu       sync.Mutex
-	history  *history // with what this leg appends
+	history  *history // the journal's
 	stops    []host.Stop
 	programs map[*process.Process]struct{}
 	lost     bool // something of it may still run
@@ -66,19 +66,17 @@ func (l *leg) Wait() host.OpResult {
 // open reads the history under the lock, shares the lock with the guard, and
 // records that this process takes the run up.
 func (l *leg) open(ctx context.Context) error {
-	h, err := readJournal(l.folder.journal())
-	if err != nil {
+	var err error
+	if l.journal, err = openJournal(l.folder.journal(), l.rt.o.Now); err != nil {
 		return err
 	}
+	h := l.journal.history
 	if h.over() {
 		return l.rt.over(ctx, &kept{folder: l.folder, record: l.record, history: h})
 	}
 	l.history = h
 	if l.unguard, err = process.Hold(ctx, l.lock.File()); err != nil {
 		return fmt.Errorf("the run %s was not started: %w", l.ID(), err)
-	}
-	if l.journal, err = openJournal(l.folder.journal(), l.rt.o.Now); err != nil {
-		return err
 	}
 	if err := os.Remove(l.folder.cancel()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -117,12 +115,8 @@ func (l *leg) append(e entry) error {
 	if l.history.lacks == "" {
 		e.LogLacks = l.rt.mask.Text(l.log.Lacks())
 	}
-	err := l.journal.append(e)
-	if err == nil {
-		err = l.history.take(e)
-	}
-	l.fault = err
-	return err
+	l.fault = l.journal.append(e)
+	return l.fault
 }
 
 // ended says how a step ended in this leg or before.
@@ -245,6 +239,11 @@ func (l *leg) conclude(v verdict) {
 		}
 	}
 	err := l.append(e)
+	if v == passed || v == failed {
+		l.rt.mu.Lock()
+		delete(l.rt.left, l.ID()) // no gate is asked any more
+		l.rt.mu.Unlock()
+	}
 	l.tellRest(v)
 	l.mu.Lock()
 	k := &kept{folder: l.folder, record: l.record, history: l.history}

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chant-acp/chant-acp/host"
-	"github.com/chant-acp/chant-acp/host/pause"
 )
 
 // A run that can't be read is not begun anew without a word, and what is left of
@@ -102,29 +105,132 @@ func TestWhatStandsInNobodysWay(t *testing.T) {
 	}
 }
 
-// A step that writes the record of a gate before it is asked decides nothing.
-func TestAStepCannotAnswerItsGate(t *testing.T) {
-	forged, err := json.Marshal(pause.Record{PauseID: "p1s2", Request: json.RawMessage(`{"kind":"decision","reason":"r"}`), Resolved: true,
-		Payload: json.RawMessage(`{"optionId":"approve"}`)})
+// copyOf is the copy of a question, as steps are given it.
+func (r *rig) copyOf(id, key string) string {
+	return filepath.Join(r.rt.folder(id).pauses().Root(), "pauses", key+".json")
+}
+
+// forge is what a step may make of the copy of a question: a decision, with any name
+// and any time.
+func forge(t testing.TB, text []byte, option string, expired bool) []byte {
+	t.Helper()
+	var rec map[string]any
+	if err := json.Unmarshal(text, &rec); err != nil {
+		t.Fatal(err)
+	}
+	rec["resolved"], rec["expired"] = true, expired
+	rec["resumePayload"] = map[string]any{"optionId": option, "resolvedBy": "alice", "client": "zed", "at": time.Now().Add(time.Hour), "answer": true}
+	if payload, ok := rec["request"].(map[string]any)["payload"].(map[string]any); ok {
+		rec["resumePayload"].(map[string]any)["digest"] = payload["digest"]
+	}
+	forged, err := json.Marshal(rec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, record := range map[string]string{"approved": string(forged), "damaged": "{"} {
+	return forged
+}
+
+// Whatever stands in the copy of a question, it decides nothing, hides nothing and
+// changes nothing of what is asked.
+func TestTheCopyOfAQuestionSaysNothing(t *testing.T) {
+	for name, change := range map[string]func(text []byte) []byte{
+		"approved":         func(text []byte) []byte { return forge(t, text, "approve", false) },
+		"rejected":         func(text []byte) []byte { return forge(t, text, "reject", false) },
+		"expired":          func(text []byte) []byte { return forge(t, text, "", true) },
+		"damaged":          func([]byte) []byte { return []byte("{") },
+		"gone":             func([]byte) []byte { return nil },
+		"another question": func(text []byte) []byte { return []byte(strings.Replace(string(text), "Ship it?", "Is it Friday?", 1)) },
+		"another time": func(text []byte) []byte {
+			return []byte(strings.Replace(string(text), `"ttlMs":172800000`, `"ttlMs":1`, 1))
+		},
+		"another request": func(text []byte) []byte { return []byte(strings.Replace(string(text), ".p2s1.", ".p2s1.0", 1)) },
+	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, `
-name: deploy
-overview: x
-phases:
-  - name: P
-    steps: [{shell: 'mkdir -p $AGENT_COMPOSE_STATE_DIR/pauses; cp forged $AGENT_COMPOSE_STATE_DIR/pauses/p1s2.json'}, {gate: go}, {shell: touch passed}]
-`)
-			r.file("forged", record, 0o600)
+			r := newRig(t, gated)
+			res := r.waiting("deploy")
+			asked := res.Run.Waits[0]
+			path := r.copyOf(res.Run.ID, "p2s1")
+			own, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put := func(text []byte) {
+				t.Helper()
+				if string(text) == string(own) {
+					t.Fatal("nothing was changed")
+				}
+				if text == nil {
+					err = os.Remove(path)
+				} else {
+					err = os.WriteFile(path, text, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(change(own))
+			i, err := r.rt.RunInfo(t.Context(), host.RunRef{ID: res.Run.ID})
+			if err != nil || i.State != host.RunWaiting || len(i.Waits) != 1 || !reflect.DeepEqual(i.Waits[0], asked) {
+				t.Errorf("%+v, %v", i, err)
+			}
+			still, e := r.run(on(res))
+			if still.Run.State != host.RunWaiting || r.read("log") != "build\n" {
+				t.Fatalf("%+v, log %q", still, r.read("log"))
+			}
+			if got, err := os.ReadFile(path); err != nil || string(got) != string(own) {
+				t.Errorf("the copy is %s, %v", got, err)
+			}
+			if said := strings.Contains(strings.Join(e.lines(), "\n"), "It counts for nothing, and is kept as "+path+".corrupt-1"); said != (change(own) != nil) {
+				t.Errorf("it said %q", e.lines())
+			}
+			put(change(own))
+			if _, err := r.rt.Decide(t.Context(), approve(res.Run.ID, "go")); err != nil {
+				t.Fatal(err)
+			}
+			rec, _, err := r.rt.folder(res.Run.ID).pauses().Pause("p2s1")
+			if err != nil || !rec.Resolved || rec.Expired || !strings.Contains(string(rec.Payload), `"optionId":"approve"`) || strings.Contains(string(rec.Payload), "alice") {
+				t.Errorf("the copy is %+v, %v", rec, err)
+			}
+			put(change(own)) // a decision is not taken back, either
+			if done, _ := r.run(on(res)); done.Run.State != host.RunCompleted || r.read("log") != "build\napply\n" {
+				t.Errorf("%+v, log %q", done, r.read("log"))
+			}
+		})
+	}
+}
+
+// A step that answers its own gate, at once or from a process that it leaves behind,
+// decides nothing.
+func TestAStepCannotAnswerItsGate(t *testing.T) {
+	const write = `mkdir -p $S/pauses; echo '{"pauseId":"p1s2","request":{"kind":"decision","reason":"r"},"resolved":true,"expired":false,` +
+		`"resumePayload":{"optionId":"approve","resolvedBy":"alice","at":"2099-01-01T00:00:00Z"}}' >$S/pauses/p1s2.json`
+	for name, c := range map[string]struct{ step, notice string }{
+		"at once": {"S=$AGENT_COMPOSE_STATE_DIR\n" + write, "It counts for nothing, and is kept as "},
+		"damaged": {"mkdir $AGENT_COMPOSE_STATE_DIR $AGENT_COMPOSE_STATE_DIR/pauses; echo { >$AGENT_COMPOSE_STATE_DIR/pauses/p1s2.json", "It counts for nothing, and is kept as "},
+		"from a daemon": {
+			"sed s,STATE,$AGENT_COMPOSE_STATE_DIR, daemon.in >daemon; env -i setsid /bin/sh daemon >/dev/null 2>&1 </dev/null &\n" +
+				"while ! test -e up; do /bin/sleep 0.01; done",
+			" ended before the gate go was asked.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "name: deploy\noverview: x\nphases:\n  - name: P\n    steps: [{exec: [sh, step]}, {gate: go}, {shell: touch passed}]\n")
+			r.file("step", c.step, 0o600)
+			r.file("daemon.in", "PATH=/usr/bin:/bin S=STATE\necho $$ >pid; mv pid up\nwhile :; do\n"+write+"\nsleep 0.01\ndone\n", 0o600)
 			res, e := r.run(named("deploy"))
 			if res.Run.State != host.RunWaiting || len(res.Run.Waits) != 1 || res.Run.Waits[0].State != host.WaitOpen {
 				t.Fatalf("%+v", res)
 			}
-			if lines := strings.Join(e.lines(), "\n"); !strings.Contains(lines, "notice A record of Gate go was there before it was asked for") || !strings.Contains(lines, "p1s2.json.corrupt-1") {
+			if lines := strings.Join(e.lines(), "\n"); !strings.Contains(lines, c.notice) {
 				t.Errorf("it said %s", lines)
+			}
+			if pid := strings.TrimSpace(r.read("up")); pid != "" {
+				if text, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && strings.Contains(string(text), "daemon") {
+					t.Errorf("the process %s is still there", pid)
+				}
+			}
+			if still, _ := r.run(on(res)); still.Run.State != host.RunWaiting || r.read("passed") != "" {
+				t.Fatalf("%+v", still)
 			}
 			if _, err := r.rt.Decide(t.Context(), approve(res.Run.ID, "go")); err != nil {
 				t.Fatal(err)
@@ -136,52 +242,19 @@ phases:
 	}
 }
 
-// The record that a run waits for is the one that it asked with.
-func TestARecordOfAnotherQuestion(t *testing.T) {
-	for name, change := range map[string]func(about *question){
-		"run":     func(q *question) { q.Run = "zzzzzz" },
-		"op":      func(q *question) { q.Op = "other" },
-		"digest":  func(q *question) { q.Digest = strings.Repeat("0", 64) },
-		"request": func(q *question) { q.RequestID += "0" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, gated)
-			res := r.waiting("deploy")
-			store := r.rt.folder(res.Run.ID).pauses()
-			rec, _, err := store.Pause("p2s1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			asked, err := rec.Asked()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var about question
-			if err := json.Unmarshal(asked.Payload, &about); err != nil {
-				t.Fatal(err)
-			}
-			change(&about)
-			if asked.Payload, err = json.Marshal(about); err != nil {
-				t.Fatal(err)
-			}
-			if rec.Request, err = json.Marshal(asked); err != nil {
-				t.Fatal(err)
-			}
-			if err := store.SavePause(rec); err != nil {
-				t.Fatal(err)
-			}
-			for range 2 {
-				i, err := r.rt.RunInfo(t.Context(), host.RunRef{ID: res.Run.ID})
-				if err != nil || i.State != host.RunUnreadable || !strings.Contains(i.Problem, "p2s1.json.corrupt-1") {
-					t.Errorf("%+v, %v", i, err)
-				}
-				if _, err := r.rt.Decide(t.Context(), approve(res.Run.ID, "go")); err == nil || !strings.Contains(err.Error(), "p2s1.json.corrupt-1") {
-					t.Errorf("approve: %v", err)
-				}
-				if _, _, err := r.start(on(res)); !isRefusal(err, "p2s1.json.corrupt-1") || !isRefusal(err, "--restart") {
-					t.Errorf("run: %v", err)
-				}
-			}
-		})
+// What only leaves its group, and is not asked about, goes on: a gate ends it, and
+// the end of a run does not.
+func TestWhatAStepLeavesBehind(t *testing.T) {
+	r := newRig(t, "name: deploy\noverview: x\nphases: [{name: P, steps: [{exec: [sh, step]}, {shell: 'kill -0 $(cat up)'}]}]\n")
+	r.file("step", "env -i setsid /bin/sh -c 'echo $$ >pid; mv pid up; exec /bin/sleep 999' >/dev/null 2>&1 </dev/null &\nwhile ! test -e up; do /bin/sleep 0.01; done", 0o600)
+	if res, e := r.run(named("deploy")); res.Run.State != host.RunCompleted {
+		t.Errorf("%+v, %q", res, e.lines())
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(r.read("up")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("it was ended: %v", err)
 	}
 }

@@ -23,15 +23,15 @@ func (l *leg) pause(s *step) verdict {
 	began := time.Now()
 	r := &host.StepResult{Step: l.info(s), Attempts: 1}
 	l.tell(&host.StepStarted{Step: r.Step, Attempt: 1, Of: 1})
-	rec, w, err := l.ask(s)
+	w, err := l.ask(s)
 	if err == nil && s.Kind == op.Gate {
-		rec, w, err = l.askAnew(s, rec, w)
+		w, err = l.askAnew(s, w)
 	}
-	if err == nil && s.Kind == op.Sleep && !rec.Resolved && !long(s) {
+	if err == nil && s.Kind == op.Sleep && w.State == host.WaitOpen && !long(s) {
 		if l.rt.sleep(l.ctx, w.Until.Sub(l.rt.o.Now())) != nil {
 			return l.halt(s, r)
 		}
-		rec, w, err = l.ask(s)
+		w, err = l.ask(s)
 	}
 	r.Duration = time.Since(began)
 	if err != nil {
@@ -41,43 +41,30 @@ func (l *leg) pause(s *step) verdict {
 		r.Err = l.rt.mask.Text(err.Error())
 		return l.halt(s, r)
 	}
-	if !rec.Resolved {
-		r.State, r.Wait = host.StepWaiting, &w
+	r.Wait = &w
+	if w.State == host.WaitOpen {
+		r.State = host.StepWaiting
 		l.setState(s, host.StepWaiting)
 		l.over(s, r)
 		return waiting
 	}
-	return l.settle(s, r, rec, w)
+	return l.settle(s, r, w)
 }
 
 // askAnew asks a gate once more whose question is about something else than what
 // would run now. A rejection holds all the same.
-func (l *leg) askAnew(s *step, rec pause.Record, w host.OpWait) (pause.Record, host.OpWait, error) {
+func (l *leg) askAnew(s *step, w host.OpWait) (host.OpWait, error) {
 	if w.State != host.WaitOpen && w.State != host.WaitApproved {
-		return rec, w, nil
+		return w, nil
 	}
 	why, err := l.differs(s)
-	if err == nil && why == "" && w.State == host.WaitApproved {
-		var d decision
-		_ = json.Unmarshal(rec.Payload, &d) // an answer of another kind is no approval
-		if asked := l.digestOf(s); d.Digest != asked {
-			why = fmt.Sprintf("it was for %s, and this is %s", short(d.Digest), short(asked))
-		}
-	}
 	if err != nil || why == "" {
-		return rec, w, err
+		return w, err
 	}
 	if err := l.void(s, why); err != nil {
-		return rec, w, err
+		return w, err
 	}
 	return l.ask(s)
-}
-
-// digestOf is the digest of what a gate asked about.
-func (l *leg) digestOf(s *step) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.history.steps[s.key].digest
 }
 
 // spoil keeps the leg from going on: what it waits for can't be known.
@@ -89,40 +76,56 @@ func (l *leg) spoil(err error) {
 	}
 }
 
-// ask writes the question, or reads it again with what came of it. The question
-// is there before the journal says so: a journal that names one which is gone was
-// robbed of it.
-func (l *leg) ask(s *step) (pause.Record, host.OpWait, error) {
-	store, now := l.pauses(), l.rt.o.Now()
+// ask asks for what a step waits for, unless that was done, and looks what was
+// decided.
+func (l *leg) ask(s *step) (host.OpWait, error) {
 	l.mu.Lock()
 	asked := l.history.steps[s.key] != nil && l.history.steps[s.key].pause != ""
 	l.mu.Unlock()
 	if !asked {
-		if err := l.askFirst(s, store, now); err != nil {
-			return pause.Record{}, host.OpWait{}, err
+		if err := l.askFirst(s); err != nil {
+			return host.OpWait{}, err
 		}
 	}
-	l.mu.Lock()
-	h := l.history.steps[s.key]
-	l.mu.Unlock()
-	w, err := l.rt.wait(l.ctx, l.folder, l.record, h)
-	if err != nil {
-		return pause.Record{}, w, err
+	w, aside, unpublished, err := l.look(s)
+	if aside != "" {
+		l.notice("What was there in the place of the copy of %s was not written by this run. It counts for nothing, and is kept as %s.", s.title, aside)
 	}
-	rec, found, err := store.Pause(s.key)
-	if err == nil && !found {
-		err = fmt.Errorf("the record of %s is gone", s.title)
+	if unpublished != nil {
+		l.notice("The copy of %s, for steps to read, can't be written: %v.", s.title, unpublished)
 	}
-	return rec, w, err
+	return w, err
 }
 
-// askFirst asks for what the journal holds no question for. A record that is there
-// all the same is one that a crash left unjournaled, or one that a step wrote to
-// pass the gate: neither counts.
-func (l *leg) askFirst(s *step, store *pause.Store, now time.Time) error {
+// look takes in what was decided meanwhile, records that the time ran out where it
+// did, and publishes the copy of the question.
+func (l *leg) look(s *step) (w host.OpWait, aside string, unpublished, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fault != nil {
+		return w, "", nil, l.fault
+	}
+	err = l.journal.locked(l.ctx, func() error {
+		h, now := l.history.steps[s.key], l.rt.o.Now()
+		if options[s.Kind] != nil && h.decision == nil && h.late(now) {
+			e := entry{Kind: entryDecide, Step: s.key, Request: h.asked, Decision: &decision{Option: optionExpire, At: now.UTC()}}
+			if err := l.journal.write(e); err != nil {
+				return err
+			}
+		}
+		w = l.folder.wait(l.record, h, now)
+		aside, unpublished = l.publish(h, w)
+		return nil
+	})
+	return w, aside, unpublished, err
+}
+
+// askFirst asks for what the journal holds no question for.
+func (l *leg) askFirst(s *step) error {
 	id := requestID(l.ID(), s.key)
 	digest := l.Digest
 	if s.Kind == op.Gate {
+		l.endLeft(s)
 		var err error
 		if digest, err = l.askAbout(s); err != nil {
 			return err
@@ -132,14 +135,7 @@ func (l *leg) askFirst(s *step, store *pause.Store, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	aside, err := store.Ask(l.ctx, s.key, q, now)
-	if err != nil {
-		return err
-	}
-	if aside != "" {
-		l.notice("A record of %s was there before it was asked for. It counts for nothing, and is kept as %s.", s.title, aside)
-	}
-	e := entry{Kind: entryAsk, Step: s.key, Title: s.title, Pause: s.key, Request: id}
+	e := entry{Kind: entryAsk, Step: s.key, Title: s.title, Pause: s.key, Request: id, Asks: &q}
 	if s.Kind == op.Gate {
 		e.Digest = digest
 	}
@@ -175,36 +171,27 @@ func (l *leg) question(s *step, id, digest string) (pause.Request, error) {
 	default:
 		q = pause.Sleep(s.Duration)
 	}
+	q.CreatedAt = l.rt.o.Now().UTC().Round(0) // as the journal has it
 	payload, err := json.Marshal(about)
 	q.Payload = payload
 	return q, err
 }
 
-// settle goes on with what came of a question.
-func (l *leg) settle(s *step, r *host.StepResult, rec pause.Record, w host.OpWait) verdict {
-	var d decision
-	_ = json.Unmarshal(rec.Payload, &d) // an answer of another kind is no approval
-	r.Wait = &w
+// settle goes on with what was decided.
+func (l *leg) settle(s *step, r *host.StepResult, w host.OpWait) verdict {
 	switch {
 	case s.Kind == op.Sleep:
 		return l.complete(s, r, nil, nil)
-	case rec.Expired && s.Kind == op.Gate:
+	case w.State == host.WaitApproved, w.State == host.WaitSignaled:
+		return l.pass(s, r)
+	case w.State == host.WaitExpired && s.Kind == op.Gate:
 		r.Err = fmt.Sprintf("nobody decided within %s, up to %s, which counts as a rejection", s.Timeout, w.Until.UTC().Format(time.RFC3339))
-		return l.failed(s, r, nil)
-	case rec.Expired:
+	case w.State == host.WaitExpired:
 		r.Err = fmt.Sprintf("no signal %s came within %s", quote(w.Name), s.Timeout)
-		return l.failed(s, r, nil)
-	case s.Kind == op.WaitForEvent && d.Option == optionSignal:
-		return l.pass(s, r, d)
-	case s.Kind == op.Gate && d.Option == optionApprove && d.Digest == l.digestOf(s):
-		return l.pass(s, r, d)
-	case d.Option == optionReject:
-		r.Err = d.rejection()
 	default:
-		r.Err = "its record holds an answer that is none"
+		r.Err = l.rt.mask.Text(decision{By: w.By, At: w.At, Note: w.Note}.rejection())
 	}
-	r.Err = l.rt.mask.Text(r.Err)
-	return l.failed(s, r, &d)
+	return l.failed(s, r)
 }
 
 // rejection is why a rejected gate failed.
@@ -216,9 +203,9 @@ func (d decision) rejection() string {
 	return text
 }
 
-// pass records who let the run go on.
-func (l *leg) pass(s *step, r *host.StepResult, d decision) verdict {
-	if l.append(entry{Kind: entryEnd, Step: s.key, State: string(host.StepCompleted), Decision: &d}) != nil {
+// pass records that the run goes on.
+func (l *leg) pass(s *step, r *host.StepResult) verdict {
+	if l.append(entry{Kind: entryEnd, Step: s.key, State: string(host.StepCompleted)}) != nil {
 		return l.halt(s, r)
 	}
 	r.State = host.StepCompleted

@@ -154,12 +154,12 @@ func (l *leg) giveUp() verdict {
 		l.mu.Lock()
 		title := l.history.steps[key].title
 		l.mu.Unlock()
-		d := decision{Option: optionReject, By: w.By, Client: w.Client, At: w.At, Note: w.Note, Digest: l.Digest}
+		d := decision{By: w.By, At: w.At, Note: w.Note}
 		r := host.StepResult{
 			Step:  host.StepInfo{ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, key), Title: title, Kind: string(op.Gate)},
 			State: host.StepFailed, Attempts: 1, Err: l.rt.mask.Text(d.rejection()), Wait: &w,
 		}
-		if l.append(entry{Kind: entryEnd, Step: key, State: string(host.StepFailed), Error: r.Err, Decision: &d}) != nil {
+		if l.append(entry{Kind: entryEnd, Step: key, State: string(host.StepFailed), Error: r.Err}) != nil {
 			return halted
 		}
 		if l.result.Failed == nil {

@@ -144,6 +144,9 @@ func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
 	})
 	exit := p.Wait()
 	untold()
+	l.rt.mu.Lock()
+	l.rt.left[l.ID()] = append(l.rt.left[l.ID()], p.Remnant())
+	l.rt.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.programs, p)
@@ -151,6 +154,25 @@ func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
 		l.lost = true
 	}
 	return exit
+}
+
+// endLeft ends what earlier steps left behind, so that nothing of a run is at work
+// while a gate of it is asked.
+func (l *leg) endLeft(gate *step) {
+	l.rt.mu.Lock()
+	remnants := l.rt.left[l.ID()]
+	delete(l.rt.left, l.ID())
+	l.rt.mu.Unlock()
+	n, err := process.EndLeft(remnants)
+	switch {
+	case n == 1:
+		l.notice("A process that an earlier step left behind was ended before the gate %s was asked.", quote(gate.Name))
+	case n > 1:
+		l.notice("%d processes that earlier steps left behind were ended before the gate %s was asked.", n, quote(gate.Name))
+	}
+	if err != nil {
+		l.notice("Something that an earlier step left behind could not be ended: %v.", err)
+	}
 }
 
 // whenDone calls f once ctx ends. The function that it returns takes that back, or

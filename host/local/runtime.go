@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
+	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/envmask"
 	"github.com/chant-acp/chant-acp/internal/flock"
@@ -54,6 +56,10 @@ type Runtime struct {
 	mask *envmask.Mask
 	// sleep waits for a time, or returns the cause of a context that ends first.
 	sleep func(context.Context, time.Duration) error
+
+	mu sync.Mutex
+	// left is what the programs of each run that is open may have left behind.
+	left map[string][]process.Remnant
 }
 
 var _ host.Runtime = (*Runtime)(nil)
@@ -83,7 +89,7 @@ func New(o Options) (*Runtime, error) {
 		o.Now = time.Now
 	}
 	dir := filepath.Join(o.State, digest(root)[:keyLen])
-	return &Runtime{o: o, dir: dir, mask: envmask.New(o.Env), sleep: sleep}, nil
+	return &Runtime{o: o, dir: dir, mask: envmask.New(o.Env), sleep: sleep, left: make(map[string][]process.Remnant)}, nil
 }
 
 func (rt *Runtime) folder(id string) folder { return folder{filepath.Join(rt.dir, id)} }

@@ -21,7 +21,7 @@ func (rt *Runtime) Signal(ctx context.Context, s host.EventSignal) (host.OpWait,
 	if payload == nil {
 		payload = json.RawMessage("null")
 	}
-	fit, others, err := rt.events(ctx, s)
+	fit, others, err := rt.events(s)
 	if err != nil {
 		return host.OpWait{}, err
 	}
@@ -50,7 +50,7 @@ func (rt *Runtime) Signal(ctx context.Context, s host.EventSignal) (host.OpWait,
 
 // events are the waits for an event in the open runs, with what became of them,
 // and the lines for other events that are waited for.
-func (rt *Runtime) events(ctx context.Context, s host.EventSignal) (fit []waitOf, others []string, err error) {
+func (rt *Runtime) events(s host.EventSignal) (fit []waitOf, others []string, err error) {
 	runs, err := rt.all()
 	if err != nil {
 		return nil, nil, err
@@ -59,11 +59,7 @@ func (rt *Runtime) events(ctx context.Context, s host.EventSignal) (fit []waitOf
 		if !k.state().Open() || s.RunID != "" && k.id() != s.RunID {
 			continue
 		}
-		waits, err := rt.waits(ctx, k)
-		if err != nil {
-			continue // told of by run status; others may wait for the event
-		}
-		for _, w := range waits {
+		for _, w := range rt.waits(k) {
 			switch {
 			case w.Kind != host.WaitEvent:
 			case w.Name == s.Key:

@@ -322,13 +322,7 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 	if err := k.hasContext(req.Context); err != nil {
 		return nil, err
 	}
-	waits, err := rt.waits(ctx, k)
-	if err != nil {
-		return nil, &host.OpRefusal{
-			Reason: fmt.Sprintf("The run %s of %s can't go on, because what it waits for is unreadable: %v.", k.id(), k.Op, err),
-			Lines:  []string{line + " --restart", "run cancel --run " + k.id()},
-		}
-	}
+	waits := rt.waits(k)
 	found, steps, findErr := rt.find(ctx, req.Ref)
 	why, err := rt.change(ctx, k, found, findErr)
 	if no := rejectedGates(waits); err == nil && why != "" && len(no) > 0 {

@@ -1,22 +1,17 @@
 package local
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/pause"
-	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // waits are what an open run waits for, in the order of its steps.
-func (rt *Runtime) waits(ctx context.Context, k *kept) ([]host.OpWait, error) {
+func (rt *Runtime) waits(k *kept) []host.OpWait {
+	now := rt.o.Now()
 	var keys []string
 	for key, s := range k.history.steps {
 		if s.pause != "" && s.end == nil {
@@ -26,40 +21,25 @@ func (rt *Runtime) waits(ctx context.Context, k *kept) ([]host.OpWait, error) {
 	slices.SortFunc(keys, compareKeys)
 	var waits []host.OpWait
 	for _, key := range keys {
-		w, err := rt.wait(ctx, k.folder, k.record, k.history.steps[key])
-		if err != nil {
-			return waits, err
-		}
-		waits = append(waits, w)
+		waits = append(waits, k.folder.wait(k.record, k.history.steps[key], now))
 	}
-	return waits, nil
+	return waits
 }
 
-// wait reads the pause record that a step waits for. A damaged one is set aside,
-// and so is one of another question.
-func (rt *Runtime) wait(ctx context.Context, f folder, r record, s *stepHistory) (host.OpWait, error) {
-	path := filepath.Join(f.pauses().Root(), "pauses", s.pause+".json")
-	rec, found, err := f.pauses().Look(ctx, s.pause, rt.o.Now())
-	var corrupt *pause.CorruptError
-	switch {
-	case errors.As(err, &corrupt):
-		return host.OpWait{}, &damageError{path: corrupt.Path, problem: "can't be read (" + corrupt.Err.Error() + ")" + asideOf(corrupt.Path)}
-	case err != nil:
-		return host.OpWait{}, err
-	case !found:
-		return host.OpWait{}, &damageError{path: path, problem: "is gone, and with it what the run waits for" + asidesOf(path)}
-	}
-	w, about, err := describe(f, r, rec)
-	if err == nil {
-		err = about.isOf(r, s)
-	}
-	if a, lost := f.readAsked(s.digest); lost == nil { // else the difference says so
+// wait is what a step waits for, and what came of it, as the journal has it. The
+// copy in the folder that steps are given says nothing here.
+func (f folder) wait(r record, s *stepHistory, now time.Time) host.OpWait {
+	w := describe(f, r, s)
+	if a, err := f.readAsked(s.digest); err == nil { // else the difference says so
 		a.into(&w)
 	}
-	if err != nil {
-		return host.OpWait{}, &damageError{path: path, problem: "is not the record of this question: " + err.Error() + asideOf(path)}
+	switch {
+	case s.decision != nil:
+		s.decision.into(&w)
+	case s.late(now):
+		decision{Option: optionExpire}.into(&w)
 	}
-	return w, nil
+	return w
 }
 
 // question is the payload of a request: what a gate or event is about.
@@ -72,35 +52,12 @@ type question struct {
 	RequestID   string `json:"requestId"`
 }
 
-// isOf compares what a record is about with the run that asked, as its record and
-// its journal have it.
-func (q question) isOf(r record, s *stepHistory) error {
-	digest := cmp.Or(s.digest, r.Digest)
-	for _, c := range []struct{ name, has, want string }{
-		{"run", q.Run, r.ID}, {"op", q.Op, r.Op}, {"digest", q.Digest, digest}, {"requestId", q.RequestID, s.asked},
-	} {
-		if c.has != c.want {
-			return fmt.Errorf("its %s is %q, and the run has %q", c.name, brief.Runes(c.has, maxTitle), c.want)
-		}
-	}
-	return nil
-}
-
-// describe turns a record into what others see.
-func describe(f folder, r record, rec pause.Record) (host.OpWait, question, error) {
-	var about question
-	q, err := rec.Asked()
-	if err != nil {
-		return host.OpWait{}, about, err
-	}
-	if len(q.Payload) > 0 {
-		if err := json.Unmarshal(q.Payload, &about); err != nil {
-			return host.OpWait{}, about, fmt.Errorf("its payload is none: %w", err)
-		}
-	}
+// describe is what others see of a question.
+func describe(f folder, r record, s *stepHistory) host.OpWait {
+	q, about := s.asks, s.about
 	w := host.OpWait{
 		RunID: f.id(), Op: r.Op, Name: about.Name, Description: about.Description, Digest: short(about.Digest),
-		RequestID: about.RequestID, Since: q.CreatedAt, State: host.WaitOpen,
+		RequestID: s.asked, Since: q.CreatedAt, State: host.WaitOpen,
 	}
 	w.Until, _ = q.Deadline()
 	if s := string(q.Schema); s != "true" && s != "" {
@@ -116,25 +73,20 @@ func describe(f folder, r record, rec pause.Record) (host.OpWait, question, erro
 	case pause.KindEvent:
 		w.Kind = host.WaitEvent
 		w.Signal = "signal " + quote(about.Name) + tail
-	case pause.KindSleep:
-		w.Kind = host.WaitSleep
 	default:
-		return w, about, fmt.Errorf("it asks for %q", q.Kind)
+		w.Kind = host.WaitSleep
 	}
-	if rec.Resolved {
-		resolved(&w, rec)
-	}
-	return w, about, nil
+	return w
 }
 
-// decision is the answer to a gate or event, as it is kept.
+// decision is what was decided of a gate or event, as it is kept.
 type decision struct {
-	Option string          `json:"optionId"` // approve, reject, signal
+	Option string          `json:"optionId"`
 	By     string          `json:"resolvedBy"`
 	Client string          `json:"client,omitempty"`
 	At     time.Time       `json:"at"`
 	Note   string          `json:"note,omitempty"`
-	Digest string          `json:"digest,omitempty"` // of the run that was decided on
+	Digest string          `json:"digest,omitempty"` // of what was decided on
 	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
@@ -142,22 +94,42 @@ const (
 	optionApprove = "approve"
 	optionReject  = "reject"
 	optionSignal  = "signal"
+	optionExpire  = "expire" // the time did; of both
 )
 
-func resolved(w *host.OpWait, rec pause.Record) {
-	if rec.Expired {
-		w.State, w.At = host.WaitExpired, w.Until
-		return
-	}
-	var d decision
-	_ = json.Unmarshal(rec.Payload, &d) // another runner's answer is no approval
+// into fills in what was decided.
+func (d decision) into(w *host.OpWait) {
 	w.By, w.Client, w.At, w.Note = d.By, d.Client, d.At, d.Note
-	switch {
-	case w.Kind == host.WaitEvent:
-		w.State = host.WaitSignaled
-	case d.Option == optionApprove:
+	switch d.Option {
+	case optionApprove:
 		w.State = host.WaitApproved
+	case optionSignal:
+		w.State = host.WaitSignaled
+	case optionExpire:
+		w.State, w.At = host.WaitExpired, w.Until
 	default:
 		w.State = host.WaitRejected
 	}
+}
+
+// publish writes the copy of a question, with what was decided, into the folder
+// that steps are given. Nobody reads it back. What stood in its place and is
+// neither is kept, and aside says where.
+func (f folder) publish(s *stepHistory, w host.OpWait) (aside string, err error) {
+	request, err := json.Marshal(s.asks)
+	if err != nil {
+		return "", err
+	}
+	rec := pause.Record{PauseID: s.pause, Request: request}
+	switch w.State {
+	case host.WaitOpen:
+	case host.WaitExpired:
+		rec.Resolved, rec.Expired, rec.Payload = true, true, json.RawMessage("null")
+	default:
+		rec.Resolved = true
+		if rec.Payload, err = json.Marshal(s.decision); err != nil {
+			return "", err
+		}
+	}
+	return f.pauses().Publish(rec)
 }

@@ -183,6 +183,7 @@ func (w *walk) settled(t *testing.T) *kept {
 // hold on the way.
 func (w *walk) recover(t *testing.T) {
 	k := w.settled(t)
+	w.forge(t, k)
 	before := w.counts()
 	done := make(map[string]bool)
 	if k != nil {
@@ -192,7 +193,7 @@ func (w *walk) recover(t *testing.T) {
 				t.Errorf("%s ran, and the journal does not say that it began", word)
 			}
 		}
-		if passed := k.history.ended("p3s1") != ""; passed && !w.marked("deciding") {
+		if s := k.history.steps["p3s1"]; s != nil && (s.end != nil || s.decision != nil) && !w.marked("deciding") {
 			t.Error("the gate was passed and nobody decided")
 		}
 		if k.state() == host.RunCancelled {
@@ -227,6 +228,39 @@ func (w *walk) recover(t *testing.T) {
 		t.Errorf("in the end it is not %s: %+v", want, k)
 	}
 	w.compare(t, before, done)
+	w.countDecisions(t)
+}
+
+// forge decides the gate in the copy of its question, as a step might.
+func (w *walk) forge(t *testing.T, k *kept) {
+	if k == nil {
+		return
+	}
+	path := filepath.Join(k.pauses().Root(), "pauses", "p3s1.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return // not asked yet
+	}
+	option := optionApprove
+	if w.approve {
+		option = optionReject
+	}
+	if err := os.WriteFile(path, forge(t, text, option, false), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// countDecisions looks whether the gate was asked, decided and passed once.
+func (w *walk) countDecisions(t *testing.T) {
+	text, err := os.ReadFile(w.settled(t).journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{entryAsk, entryDecide, entryEnd} {
+		if n := strings.Count(string(text), fmt.Sprintf(`"kind":%q,"step":"p3s1"`, kind)); n != 1 {
+			t.Errorf("there are %d entries %q of the gate", n, kind)
+		}
+	}
 }
 
 // checkGate looks whether what was decided is what is kept.

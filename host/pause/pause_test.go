@@ -5,8 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -191,8 +191,6 @@ func TestACorruptRecordIsKeptAside(t *testing.T) {
 		}
 		for _, look := range []func() error{
 			func() error { _, _, err := s.Pause("p"); return err },
-			func() error { _, _, err := s.Look(t.Context(), "p", time.Now()); return err },
-			func() error { _, err := s.Resolve(t.Context(), "p", time.Now(), accept("1")); return err },
 		} {
 			var corrupt *pause.CorruptError
 			if err := look(); !errors.As(err, &corrupt) || corrupt.Path != path {
@@ -205,132 +203,103 @@ func TestACorruptRecordIsKeptAside(t *testing.T) {
 	}
 }
 
-func accept(payload string) func(pause.Request) (json.RawMessage, error) {
-	return func(q pause.Request) (json.RawMessage, error) {
-		return json.RawMessage(payload), q.Meets(json.RawMessage(payload))
-	}
-}
-
-func TestTheFirstAnswerCounts(t *testing.T) {
+// What is published is there for others to read, and what stood in its place and
+// is something else is kept.
+func TestPublish(t *testing.T) {
 	s := store(t)
-	now := time.Now()
-	if _, err := s.Resolve(t.Context(), "p", now, accept("1")); !errors.Is(err, pause.ErrNoPause) {
-		t.Fatalf("nothing waits: %v", err)
-	}
-	if _, err := s.Ask(t.Context(), "p", pause.Decision("why", nil, time.Hour), now); err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	won := make(chan string, 20)
-	for i := range 20 {
-		all.Go(func() {
-			mine := string(rune('0' + i%10))
-			r, err := pause.New(s.Root()).Resolve(t.Context(), "p", now, accept(mine))
-			var second *pause.ResolvedError
-			if err == nil {
-				won <- string(r.Payload)
-			} else if !errors.As(err, &second) {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	close(won)
-	var winners []string
-	for w := range won {
-		winners = append(winners, w)
-	}
-	r, found, err := s.Pause("p")
-	if err != nil || !found || len(winners) != 1 || string(r.Payload) != winners[0] {
-		t.Errorf("winners %q, kept %s, %v", winners, r.Payload, err)
-	}
-	if _, err := s.Resolve(t.Context(), "p", now, accept("1")); err == nil {
-		t.Error("a later answer was taken")
-	}
-}
-
-// A record that is there before the question is no answer to it.
-func TestAskingTrustsNothingThatWasThere(t *testing.T) {
-	s := store(t)
-	now := time.Now()
-	forged := pause.Record{PauseID: "p", Request: json.RawMessage("{}"), Resolved: true, Payload: json.RawMessage(`{"optionId":"approve"}`)}
-	if err := s.SavePause(forged); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(s.Root(), "pauses", "p.json")
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		aside, err := s.Ask(t.Context(), "p", pause.Decision("why", nil, 0), now)
+	asked := pause.Record{PauseID: "p", Request: json.RawMessage(`{"kind":"decision","reason":"why"}`)}
+	decided := asked
+	decided.Resolved, decided.Payload = true, json.RawMessage(`{"optionId":"reject"}`)
+	forged := decided
+	forged.Payload = json.RawMessage(`{"optionId":"approve"}`)
+	other := asked
+	other.Request = json.RawMessage(`{"kind":"decision","reason":"why not"}`)
+	publish := func(r pause.Record) string {
+		t.Helper()
+		aside, err := s.Publish(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := os.ReadFile(aside); err != nil || string(got) != string(want) {
-			t.Errorf("%s holds %s, %v", aside, got, err)
+		if got, found, err := s.Pause("p"); err != nil || !found || !reflect.DeepEqual(got, r) {
+			t.Errorf("there is %+v, %v, want %+v", got, err, r)
 		}
-		if r, found, err := s.Pause("p"); err != nil || !found || r.Resolved {
-			t.Errorf("asked: %+v, %v", r, err)
+		return aside
+	}
+	for _, r := range []pause.Record{asked, asked, decided, decided} { // as it goes
+		if aside := publish(r); aside != "" {
+			t.Errorf("%s was set aside", aside)
 		}
-		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil { // nor is one that can't be read
+	}
+	for _, was := range []pause.Record{forged, other} {
+		for _, r := range []pause.Record{asked, decided} {
+			if err := s.SavePause(was); err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(publish(r)); err != nil || string(got) != string(want) {
+				t.Errorf("%s is kept, %v, want %s", got, err, want)
+			}
+		}
+	}
+	for name, put := range map[string]func() error{
+		"damaged":  func() error { return os.WriteFile(path, []byte("{"), 0o600) },
+		"a link":   func() error { return os.Symlink("/etc/passwd", path) },
+		"a folder": func() error { return os.Mkdir(path, 0o700) },
+	} {
+		if err := s.Withdraw("p"); err != nil {
 			t.Fatal(err)
 		}
-		want = []byte("{")
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if aside := publish(asked); !strings.HasPrefix(aside, path+".corrupt-") {
+			t.Errorf("%s: kept as %q", name, aside)
+		}
 	}
-	if aside, err := s.Ask(t.Context(), "q", pause.Sleep(1), now); err != nil || aside != "" {
-		t.Errorf("the first of its name: %q, %v", aside, err)
+	for range 2 {
+		if err := s.Withdraw("p"); err != nil {
+			t.Fatal(err)
+		}
+		if _, found, err := s.Pause("p"); found || err != nil {
+			t.Errorf("it is still there: %v", err)
+		}
 	}
 }
 
-func TestTimeRunsOut(t *testing.T) {
-	s := store(t)
+func TestDeadlines(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if _, err := s.Ask(t.Context(), "p", pause.Decision("why", nil, time.Hour), began); err != nil {
-		t.Fatal(err)
+	q := pause.Decision("why", nil, time.Hour)
+	if _, ok := q.Deadline(); ok {
+		t.Error("what was not asked yet has no deadline")
 	}
-	if r, _, err := s.Look(t.Context(), "p", began.Add(time.Hour-1)); err != nil || r.Resolved {
-		t.Errorf("in time: %+v, %v", r, err)
+	q.CreatedAt = began
+	if at, ok := q.Deadline(); !ok || !at.Equal(began.Add(time.Hour)) {
+		t.Errorf("%v, %t", at, ok)
 	}
-	var late *pause.ExpiredError
-	if _, err := s.Resolve(t.Context(), "p", began.Add(time.Hour), accept("1")); !errors.As(err, &late) || !strings.Contains(late.Error(), "2026-01-02T04:04:05Z") {
-		t.Errorf("late: %v", err)
-	}
-	if _, err := s.Resolve(t.Context(), "p", began, accept("1")); !errors.As(err, &late) {
-		t.Errorf("once it was seen it stays: %v", err)
-	}
-	r, _, err := s.Look(t.Context(), "p", began)
-	if err != nil || !r.Resolved || !r.Expired || string(r.Payload) != "null" {
-		t.Errorf("kept: %+v, %v", r, err)
-	}
-	if _, err := s.Ask(t.Context(), "q", pause.Sleep(time.Second), began); err != nil {
-		t.Fatal(err)
-	}
-	if r, _, err := s.Look(t.Context(), "q", began.Add(time.Minute)); err != nil || !r.Expired {
-		t.Errorf("looked at late: %+v, %v", r, err)
+	q.TTLMs = 0
+	if _, ok := q.Deadline(); ok {
+		t.Error("what waits for ever has a deadline")
 	}
 }
 
 func TestAnswersMeetTheSchema(t *testing.T) {
-	s := store(t)
 	schema := json.RawMessage(`{"type":"object","required":["version"],"properties":{"version":{"type":"string","pattern":"^v[0-9]+$"}},"additionalProperties":false}`)
 	if err := pause.CheckSchema(schema); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Ask(t.Context(), "p", pause.Decision("why", schema, 0), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	q := pause.Decision("why", schema, 0)
 	for _, bad := range []string{`{}`, `null`, `{"version":1}`, `{"version":"1"}`, `{"version":"v1","x":1}`, `{`} {
 		var answer *pause.AnswerError
-		if _, err := s.Resolve(t.Context(), "p", time.Now(), accept(bad)); !errors.As(err, &answer) {
+		if err := q.Meets(json.RawMessage(bad)); !errors.As(err, &answer) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if r, _, _ := s.Pause("p"); r.Resolved {
-		t.Error("a bad answer was kept")
-	}
-	if r, err := s.Resolve(t.Context(), "p", time.Now(), accept(`{"version":"v12"}`)); err != nil || string(r.Payload) != `{"version":"v12"}` {
-		t.Errorf("%+v, %v", r, err)
+	if err := q.Meets(json.RawMessage(`{"version":"v12"}`)); err != nil {
+		t.Error(err)
 	}
 	for _, bad := range []string{`{`, `{"type":1}`, `{"$ref":"#/$defs/none"}`, `{"$ref":"https://example.com/s.json"}`} {
 		if pause.CheckSchema(json.RawMessage(bad)) == nil {

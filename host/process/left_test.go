@@ -289,3 +289,31 @@ func TestSignalReachesMembersThatLeft(t *testing.T) {
 	s.signal(unix.SIGKILL)
 	awaitEndOf(t, m)
 }
+
+// What programs left behind that are over can be ended later, and nothing else with it.
+func TestEndLeft(t *testing.T) {
+	for _, kind := range []string{strippedDaemon, strippedDeaf} {
+		t.Run(kind, func(t *testing.T) {
+			other, spared := launchStripped(t, strippedDaemon, "exit 0", func(*Spec) {})
+			quiet, _ := launch(t, shell("exit 0"))
+			p, m := launchStripped(t, kind, "exit 3", func(s *Spec) { s.Grace = brief })
+			runs, n := launchStripped(t, strippedDaemon, "exec sleep 998", func(*Spec) {})
+			if ended, err := EndLeft([]Remnant{quiet.Remnant(), p.Remnant()}); ended != 1 || err != nil {
+				t.Errorf("%d were ended, %v", ended, err)
+			}
+			if st, there := readStat(m.pid); there && st.alive() && st.start == m.start {
+				t.Errorf("process %d survived", m.pid)
+			}
+			for _, m := range []member{spared, n} {
+				if st, there := readStat(m.pid); !there || !st.alive() || st.start != m.start {
+					t.Errorf("process %d was ended, too", m.pid)
+				}
+			}
+			if ended, err := EndLeft([]Remnant{quiet.Remnant(), p.Remnant(), other.Remnant()}); ended != 1 || err != nil {
+				t.Errorf("%d were ended, %v", ended, err)
+			}
+			runs.Stop(Cancelled)
+			runs.Wait()
+		})
+	}
+}

@@ -105,6 +105,7 @@ type Process struct {
 	spec    Spec
 	os      *os.Process
 	serial  uint64 // n of the token <prefix>.<n>
+	start   uint64 // of the leader, in the kernel's ticks
 	started time.Time
 	out     *output
 	errs    *output       // nil: standard error is part of out

@@ -60,6 +60,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		_, _ = p.os.Wait()
 		return nil, fmt.Errorf("%s was ended at once, because nothing would end it after a crash: %w", spec.Path, err)
 	}
+	p.start = leader.start
 	p.out = newOutput(std.out, spec.TTY, p.broken, spec.Output, spec.OutputEnd)
 	if std.errs != nil {
 		p.errs = newOutput(std.errs, false, p.broken, spec.Errors, nil)
