@@ -20,7 +20,8 @@ func (e *envelope) isResponse() bool { return e.method == nil }
 
 // parseEnvelope checks one line and finds the members of the message. It
 // refuses what JSON-RPC 2.0 refuses, and batches, which the protocol does not
-// have.
+// have. Of what it refuses it returns the id alone, where that can be read and
+// the message is no response.
 func parseEnvelope(line []byte) (envelope, *Error) {
 	if !utf8.Valid(line) {
 		return envelope{}, Errorf(CodeParseError, "the line is not UTF-8: send each message as one line of UTF-8 JSON")
@@ -37,7 +38,7 @@ func parseEnvelope(line []byte) (envelope, *Error) {
 	}
 	var e envelope
 	var version json.RawMessage
-	twice := false
+	twice, ids := false, 0
 	eachMember(line, func(key string, value json.RawMessage) {
 		slot := e.slot(key, &version)
 		if slot == nil {
@@ -45,14 +46,18 @@ func parseEnvelope(line []byte) (envelope, *Error) {
 		}
 		twice = twice || *slot != nil
 		*slot = value
+		if slot == &e.id {
+			ids++
+		}
 	})
-	if twice {
-		return envelope{}, Errorf(CodeInvalidRequest, "a member of the message stands twice")
+	fault := e.check(version, twice)
+	switch {
+	case fault == nil:
+		return e, nil
+	case ids != 1 || e.checkID() != nil || e.result != nil || e.fault != nil:
+		return envelope{}, fault
 	}
-	if string(version) != `"2.0"` {
-		return envelope{}, Errorf(CodeInvalidRequest, `jsonrpc must be "2.0"`)
-	}
-	return e, e.check()
+	return envelope{id: e.id}, fault
 }
 
 func (e *envelope) slot(key string, version *json.RawMessage) *json.RawMessage {
@@ -75,15 +80,15 @@ func (e *envelope) slot(key string, version *json.RawMessage) *json.RawMessage {
 
 // check holds the rules of JSON-RPC 2.0, sections 4 and 5, that concern more
 // than one member or a member's type.
-func (e *envelope) check() *Error {
-	if e.id != nil {
-		c := e.id[0]
-		if c != '"' && c != '-' && (c < '0' || c > '9') && c != 'n' {
-			return Errorf(CodeInvalidRequest, "id must be a string or a number")
-		}
-		if len(e.id) > maxID {
-			return Errorf(CodeInvalidRequest, "id is longer than 4 KiB")
-		}
+func (e *envelope) check(version json.RawMessage, twice bool) *Error {
+	if twice {
+		return Errorf(CodeInvalidRequest, "a member of the message stands twice")
+	}
+	if string(version) != `"2.0"` {
+		return Errorf(CodeInvalidRequest, `jsonrpc must be "2.0"`)
+	}
+	if fault := e.checkID(); fault != nil {
+		return fault
 	}
 	isAnswer := e.result != nil || e.fault != nil
 	switch {
@@ -93,6 +98,19 @@ func (e *envelope) check() *Error {
 		return Errorf(CodeInvalidRequest, "method must be a string")
 	case e.method != nil && isAnswer:
 		return Errorf(CodeInvalidRequest, "the message is a request and a response at once")
+	}
+	return nil
+}
+
+func (e *envelope) checkID() *Error {
+	if e.id == nil {
+		return nil
+	}
+	if c := e.id[0]; c != '"' && c != '-' && (c < '0' || c > '9') && c != 'n' {
+		return Errorf(CodeInvalidRequest, "id must be a string or a number")
+	}
+	if len(e.id) > maxID {
+		return Errorf(CodeInvalidRequest, "id is longer than 4 KiB")
 	}
 	return nil
 }

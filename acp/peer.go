@@ -29,8 +29,8 @@ type Handler interface {
 
 // Peer is one end of a connection: it frames, checks and correlates messages
 // over sourcegraph/jsonrpc2. Incoming lines are read one by one, up to MaxLine
-// each; what is no message is answered with -32700 or -32600 and an id of null,
-// and the next line is read.
+// each; what is no message is answered with -32700 or -32600 and its id, or null
+// where that can't be read, and the next line is read.
 //
 // Notifications wait for room in the way out; answers never wait, but with 256
 // of them unread nothing more is read. A failed write, or the end of the input,

@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,17 +82,20 @@ func TestWhatIsNoMessageIsRefusedAndTheNextLineServed(t *testing.T) {
 	for _, c := range []struct {
 		line string
 		code int
+		id   string // "" for null
 	}{
-		{`{bad`, -32700}, {`{"jsonrpc":"2.0","id":1`, -32700}, {"\"\xff\"", -32700}, {strings.Repeat("[", 20000) + strings.Repeat("]", 20000), -32700},
-		{`{"jsonrpc":"2.0","id":1,"method":"a"}{"jsonrpc":"2.0","id":2,"method":"b"}`, -32700},
-		{`42`, -32600}, {`"x"`, -32600}, {`null`, -32600}, {`true`, -32600},
-		{`[]`, -32600}, {`[{"jsonrpc":"2.0","id":1,"method":"a"}]`, -32600},
-		{`{}`, -32600}, {`{"id":1,"method":"a"}`, -32600}, {`{"jsonrpc":"1.0","id":1,"method":"a"}`, -32600}, {`{"JSONRPC":"2.0","id":1,"method":"a"}`, -32600},
-		{`{"jsonrpc":"2.0","id":1,"method":5}`, -32600}, {`{"jsonrpc":"2.0","id":1,"Method":"a"}`, -32600},
-		{`{"jsonrpc":"2.0","id":true,"method":"a"}`, -32600}, {`{"jsonrpc":"2.0","id":{},"method":"a"}`, -32600}, {`{"jsonrpc":"2.0","id":[],"method":"a"}`, -32600},
-		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`, -32600}, {`{"jsonrpc":"2.0","id":1,"method":"a","result":1}`, -32600},
-		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 5000) + `","method":"a"}`, -32600},
-		{strings.Repeat("x", acp.MaxLine+1), -32600},
+		{`{bad`, -32700, ""}, {`{"jsonrpc":"2.0","id":1`, -32700, ""}, {"\"\xff\"", -32700, ""}, {strings.Repeat("[", 20000) + strings.Repeat("]", 20000), -32700, ""},
+		{`{"jsonrpc":"2.0","id":1,"method":"a"}{"jsonrpc":"2.0","id":2,"method":"b"}`, -32700, ""},
+		{`42`, -32600, ""}, {`"x"`, -32600, ""}, {`null`, -32600, ""}, {`true`, -32600, ""},
+		{`[]`, -32600, ""}, {`[{"jsonrpc":"2.0","id":1,"method":"a"}]`, -32600, ""},
+		{`{}`, -32600, ""}, {`{"id":1,"method":"a"}`, -32600, `1`}, {`{"jsonrpc":"1.0","id":1,"method":"a"}`, -32600, `1`}, {`{"JSONRPC":"2.0","id":1,"method":"a"}`, -32600, `1`},
+		{`{"jsonrpc":"2.0","id":1,"method":5}`, -32600, `1`}, {`{"jsonrpc":"2.0","id":1,"Method":"a"}`, -32600, `1`},
+		{`{"jsonrpc":"2.0","id":true,"method":"a"}`, -32600, ""}, {`{"jsonrpc":"2.0","id":{},"method":"a"}`, -32600, ""}, {`{"jsonrpc":"2.0","id":[],"method":"a"}`, -32600, ""},
+		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`, -32600, ""}, {`{"jsonrpc":"2.0","id":1,"method":"a","result":1}`, -32600, ""},
+		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 5000) + `","method":"a"}`, -32600, ""},
+		{`{"jsonrpc":"2.0","id":"\u0061","method":"a","method":"b"}`, -32600, `"\u0061"`}, {`{"id":1,"result":1}`, -32600, ""}, {`{"id":null,"method":"a"}`, -32600, ""},
+		{`{"jsonrpc":"2.0","id":"q","params":{}}`, -32600, `"q"`}, {`{"jsonrpc":"2.0","method":5}`, -32600, ""},
+		{strings.Repeat("x", acp.MaxLine+1), -32600, ""},
 	} {
 		name := c.line
 		if len(name) > 60 {
@@ -100,7 +104,7 @@ func TestWhatIsNoMessageIsRefusedAndTheNextLineServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := startWire(t)
 			w.send(c.line + "\n" + `{"jsonrpc":"2.0","id":7,"method":"after"}` + "\n")
-			if got, want := w.line(), fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,`, c.code); !strings.HasPrefix(got, want) {
+			if got, want := w.line(), fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,`, cmp.Or(c.id, "null"), c.code); !strings.HasPrefix(got, want) {
 				t.Errorf("got %s, want %s…", got, want)
 			}
 			if got, want := w.line(), `{"jsonrpc":"2.0","id":7,"result":{"method":"after"`; !strings.HasPrefix(got, want) {
@@ -165,7 +169,14 @@ func TestConcurrentUseOfOneID(t *testing.T) {
 	if got := w.line(); !strings.Contains(got, `"id":1,"error":{"code":-32600`) {
 		t.Error(got)
 	}
-	(<-w.h.hold).Reply(true)
+	w.send(`{"jsonrpc":"2.0","id":1,"method":"b"}` + "\n") // the refusal has left the running one as it was
+	if got := w.line(); !strings.Contains(got, `"id":1,"error":{"code":-32600`) {
+		t.Error(got)
+	}
+	running := <-w.h.hold
+	w.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}` + "\n")
+	<-running.Context().Done()
+	running.Reply(true)
 	if got := w.line(); got != `{"jsonrpc":"2.0","id":1,"result":true}` {
 		t.Error(got)
 	}

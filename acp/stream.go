@@ -96,7 +96,7 @@ func (s *stream) ReadObject(v any) error {
 		}
 		line, err := s.readLine()
 		if errors.Is(err, ErrLineTooLong) {
-			s.refuse(Errorf(CodeInvalidRequest, "the line is longer than %d bytes: nothing of it was read", MaxLine))
+			s.refuse(nil, Errorf(CodeInvalidRequest, "the line is longer than %d bytes: nothing of it was read", MaxLine))
 			continue
 		}
 		if err != nil {
@@ -108,7 +108,7 @@ func (s *stream) ReadObject(v any) error {
 		}
 		e, fault := parseEnvelope(line)
 		if fault != nil {
-			s.refuse(fault)
+			s.refuse(e.id, fault)
 			continue
 		}
 		if !e.isResponse() {
@@ -183,10 +183,13 @@ func responseStub(id uint64) []byte {
 	return fmt.Appendf(nil, `{"id":%d,"result":true}`, id)
 }
 
-// refuse answers what is no message. Its id could not be known, so it is null
+// refuse answers what is no message. Where its id could not be read, that is null
 // (JSON-RPC 2.0, section 5).
-func (s *stream) refuse(fault *Error) {
-	_ = s.out.put(appendError(nil, json.RawMessage("null"), fault), 1) // a closed outbox ends the reader by itself
+func (s *stream) refuse(id json.RawMessage, fault *Error) {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	_ = s.out.put(appendError(nil, id, fault), 1) // a closed outbox ends the reader by itself
 }
 
 // expect registers a call before it is written.

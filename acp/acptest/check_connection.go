@@ -19,7 +19,7 @@ func connectionChecks() []check {
 		{"junk/not-json", "what is not JSON is one -32700 with id null, and the connection goes on (JSON-RPC 2.0, section 5.1)", checkNotJSON},
 		{"junk/not-object", "JSON that is no object is one -32600 with id null (JSON-RPC 2.0, section 5.1)", checkNotObject},
 		{"junk/batch", "a batch is one -32600 with id null and none of it is executed: the protocol has no batches", checkBatch},
-		{"junk/not-request", "an object that is no request is one -32600", checkNotRequest},
+		{"junk/not-request", "an object that is no request is one -32600, with its id where it has one (JSON-RPC 2.0, section 5)", checkNotRequest},
 		{"junk/responses", "responses to nothing that was asked are ignored, those with id null too", checkStrayResponses},
 		{"ids/echo", "ids come back byte for byte (JSON-RPC 2.0, section 5)", checkIDs},
 		{"ids/reuse", "an id may be used again, and two requests of one id are two answers", checkIDReuse},
@@ -142,7 +142,7 @@ func checkBatch(p *probe) {
 func checkNotRequest(p *probe) {
 	c := p.ready()
 	for _, junk := range []struct{ text, id string }{
-		{`{}`, ""},
+		{`{}`, "null"},
 		{`{"id":"q1","method":"session/list","params":{}}`, `"q1"`},
 		{`{"jsonrpc":"1.0","id":"q2","method":"session/list","params":{}}`, `"q2"`},
 		{`{"jsonrpc":2.0,"id":"q3","method":"session/list","params":{}}`, `"q3"`},
@@ -152,6 +152,9 @@ func checkNotRequest(p *probe) {
 		{`{"jsonrpc":"2.0","id":{},"method":"session/list"}`, "{}"},
 		{`{"jsonrpc":"2.0","id":[1],"method":"session/list"}`, "[1]"},
 	} {
+		if c.Strict && !strings.HasPrefix(junk.id, `"`) {
+			junk.id = "null" // which is no id
+		}
 		c.line(junk.text)
 		c.junk(junk.text, junk.id, acp.CodeInvalidRequest)
 		c.fine()

@@ -72,8 +72,8 @@ func (l *ledger) sentLine(line []byte) {
 		return
 	}
 	id, method := members["id"], unquote(members["method"])
-	if id == nil || members["method"] == nil {
-		return
+	if id == nil || members["method"] == nil && (members["result"] != nil || members["error"] != nil) {
+		return // no request, not even a wrong one
 	}
 	a := ask{method: method}
 	var params map[string]json.RawMessage

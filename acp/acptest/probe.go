@@ -215,8 +215,8 @@ func (c *client) refused(m Message, what string, codes ...int) {
 // been read as.
 func (c *client) junk(what, id string, codes ...int) {
 	m := c.nextResponse()
-	if s := string(m.ID); s != "null" && (c.Strict || s != id) {
-		c.failf("%s was answered with the id %s: it must be null", what, m.ID)
+	if s := string(m.ID); s != id && (c.Strict || s != "null") {
+		c.failf("%s was answered with the id %s: it must be %s", what, m.ID, id)
 	}
 	c.refused(m, what, codes...)
 }

@@ -50,7 +50,8 @@ type Agent struct {
 	//   - a request before initialize is refused with -32600;
 	//   - messages are taken in the order in which they were written, so that
 	//     what belongs together may be written in one packet;
-	//   - what is no request is answered with an id of null;
+	//   - what is no request is answered with its id, and with null only where
+	//     there is none that can be read;
 	//   - session/new refuses, with -32602, a cwd that is not an absolute path
 	//     of a directory that exists;
 	//   - an unknown session is -32002 with data.sessionId;

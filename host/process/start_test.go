@@ -154,3 +154,17 @@ func TestNoDescriptorLeft(t *testing.T) {
 		}
 	}
 }
+
+// A program has one token, its own: readers of an environment differ in which of two they take.
+func TestAnInheritedTokenIsStripped(t *testing.T) {
+	env, err := exec.LookPath("env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(printed)
+	p, _ := launch(t, Spec{Path: env, Dir: "/", Env: []string{TokenVar + "=theirs.1", "A=1", TokenVar + "=", TokenVar + "X=2"}, Output: out.take})
+	p.Wait()
+	if want := "A=1\n" + TokenVar + "X=2\n" + TokenVar + "=" + p.token() + "\n"; out.String() != want {
+		t.Errorf("it got %q, want %q", out, want)
+	}
+}
