@@ -72,9 +72,10 @@ type Options struct {
 	// AllowNamed says that a person typed each line for this very command, which
 	// allows it.
 	AllowNamed bool
-	// Gates says how a gate of an Op asks: "reply" or "" by lines to type, "ask"
-	// through the client while the turn is open, "durable" through the client with
-	// an answer that comes with a later prompt.
+	// Gates says how a gate of an Op asks: "reply" by lines to type, "ask" through
+	// the client while the turn is open, "durable" through the client with an answer
+	// that comes with a later prompt; "auto" or "" is "ask" where the client is known
+	// to put it to a person, and else "reply".
 	Gates string
 	// Notice is told to each client once, at its first prompt: what the agent does
 	// otherwise than its user asked for.

@@ -14,8 +14,8 @@ func TestWhatIsNotAllowedAnyMoreDoesNotStart(t *testing.T) {
 	for _, change := range []struct {
 		name, manifest, says string // "" for a command that runs
 	}{
-		{"gone", "version: 1\ncommands: {}\n", "there is no command"},
-		{"broken", "version: 1\nnonsense: 1\n", "there is no command"},
+		{"gone", "version: 1\ncommands: {}\n", "here is no command"},
+		{"broken", "version: 1\nnonsense: 1\n", "here is no command"},
 		{"something else", strings.ReplaceAll(stubManifest, "exec: [ok]", "exec: [fail]"), "something else now"},
 		{"only touched", stubManifest + "\n# a comment\n", ""},
 	} {

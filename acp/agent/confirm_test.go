@@ -22,7 +22,7 @@ func TestAnswersToAPermissionRequest(t *testing.T) {
 	}{
 		{"allow", allowed, true, "`ask` completed in"},
 		{"reject", rejected, false, "was not run: it was rejected"},
-		{"an option that was not offered", `"result":{"outcome":{"outcome":"selected","optionId":"allow_always"}}`, false, "none of those offered"},
+		{"an option that was not offered", `"result":{"outcome":{"outcome":"selected","optionId":"allow_for_ever"}}`, false, "none of those offered"},
 		{"the kind instead of the id", `"result":{"outcome":{"outcome":"selected","optionId":"allow_once"}}`, false, "none of those offered"},
 		{"the id in capitals", `"result":{"outcome":{"outcome":"selected","optionId":"Allow"}}`, false, "none of those offered"},
 		{"no option", `"result":{"outcome":{"outcome":"selected"}}`, false, "none of those offered"},
@@ -79,14 +79,14 @@ func TestShapeOfAPermissionRequest(t *testing.T) {
 	w := dial(t, setup{client: "zed"})
 	w.begin(w.newSession(), "ask '<b>' '&' 'c d'")
 	ask := w.asked()
-	if got := fmt.Sprint(ask.Params.Options); got != "[{allow allow_once} {reject reject_once}]" {
+	if got := fmt.Sprint(ask.Params.Options); got != "[{allow allow_once} {reject reject_once} {allow_always allow_always}]" {
 		t.Errorf("options %s", got)
 	}
 	call := ask.Params.ToolCall
 	if call.Title != "ask <b> '&' 'c d'" || call.Status != "pending" || call.ToolKind != "execute" || call.RawInput.Command != call.Title {
 		t.Errorf("the tool call is %+v", call)
 	}
-	if text := call.text(); !strings.Contains(text, "ok <b> '&' 'c d'\nin "+w.host.root) {
+	if text := call.text(); !strings.Contains(text, "```sh\nok <b> '&' 'c d'\n```\n\nin `"+w.host.root+"`") {
 		t.Errorf("the content is %q", text)
 	}
 }
@@ -325,12 +325,12 @@ func TestConfirmCodes(t *testing.T) {
 		"the command is gone": func(t *testing.T, w *wire, s string) {
 			key := w.code(s, "wipe")
 			w.host.write("version: 1\ncommands: {}\n")
-			w.notConfirmed(s, key, "there is no command")
+			w.notConfirmed(s, key, "here is no command")
 		},
 		"the manifest is broken": func(t *testing.T, w *wire, s string) {
 			key := w.code(s, "wipe")
 			w.host.write("version: 1\nnonsense: 1\n")
-			w.notConfirmed(s, key, "there is no command")
+			w.notConfirmed(s, key, "here is no command")
 		},
 		"the option env is the one it was asked with": func(t *testing.T, w *wire, s string) {
 			w.answer(w.setOption(s, "env", "dev"))

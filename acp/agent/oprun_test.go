@@ -200,7 +200,7 @@ func TestWhatAStepTells(t *testing.T) {
 		t.Errorf("asked for %+v", req)
 	}
 	calls := log.updates("tool_call")
-	if len(calls) != 1 || calls[0].Title != "try" || calls[0].ToolKind != "execute" || !strings.Contains(log[slices.IndexFunc(log, func(m message) bool { return m.Params.Update.Kind == "tool_call" })].raw, `"rawInput":{"cmd":"try"}`) {
+	if len(calls) != 1 || calls[0].Title != "try" || calls[0].ToolKind != "execute" || !strings.Contains(log[slices.IndexFunc(log, func(m message) bool { return m.Params.Update.Kind == "tool_call" })].raw, `"rawInput":{"command":"try","phase":"Work","args":{"cmd":"try"}}`) {
 		t.Errorf("calls %+v", calls)
 	}
 	ends := log.updates("tool_call_update")

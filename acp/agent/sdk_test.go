@@ -100,7 +100,7 @@ func (c *sdkClient) taken() (text, statuses string) {
 }
 
 func (c *sdkClient) RequestPermission(_ context.Context, r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
-	if len(r.Options) != 2 {
+	if len(r.Options) != 3 {
 		c.t.Errorf("options %v", r.Options)
 	}
 	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(c.option)}, nil

@@ -125,6 +125,51 @@ func TestNoCodeBlockIsOpenAtACancel(t *testing.T) {
 	}
 }
 
+// What a client takes for itself is told to be typed in a way that arrives, and what
+// it adds is left out.
+func TestWhatAgentShellDoesToLines(t *testing.T) {
+	w := dial(t, setup{client: "agent-shell"})
+	session := w.newSession()
+	if _, log := w.prompt(session, "nonsense"); !strings.Contains(log.text(), "`/help` lists everything") {
+		t.Errorf("it said %q", log.text())
+	}
+	o, log := w.prompt(session, "ok\n\n/home/me/a b.go:12-14\n\nfunc main() {\n")
+	if o.String() != "end_turn/completed" || !strings.Contains(log.text(), "`agent-shell-context-sources`") {
+		t.Errorf("%s, it said %q", o, log.text())
+	}
+	if got := w.host.last().inv.Line; got != "ok" {
+		t.Errorf("ran %q", got)
+	}
+	for _, text := range []string{"ok\n\nok", "ok\n\na:1-\n\nx", "ok\nb\n\na:1-2"} {
+		if o, _ := w.prompt(session, text); o.Meta.Chant.Outcome != "refused" {
+			t.Errorf("%q: %s", text, o)
+		}
+	}
+}
+
+// The list of commands is sent once to a client that keeps the first one.
+func TestCommandsAreSentOnce(t *testing.T) {
+	for client, want := range map[string]int{"zed": 1, "acpx": 1, "CodeCompanion.nvim": 2} {
+		w := dial(t, setup{client: client})
+		w.prompt(w.newSession(), "ok")
+		lists := turnLog(w.seen).updates("available_commands_update")
+		if len(lists) != want {
+			t.Errorf("%s is sent %d lists", client, len(lists))
+		}
+		if c := lists[0].Commands[0]; c.Name != "ok" || c.Description != "print a line" {
+			t.Errorf("%s: %+v", client, c)
+		}
+	}
+}
+
+// Every exec of acpx is a session of its own: what it is told of a code works.
+func TestCodesInAcpx(t *testing.T) {
+	w := dial(t, setup{client: "acpx"})
+	if _, log := w.prompt(w.newSession(), "wipe"); !strings.Contains(log.text(), "sessions new") {
+		t.Errorf("it said %q", log.text())
+	}
+}
+
 // What git diff prints is shown as such.
 func TestLanguageOfOutput(t *testing.T) {
 	h := newStub(t)

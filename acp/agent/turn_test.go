@@ -26,7 +26,7 @@ func TestHowTurnsEnd(t *testing.T) {
 		{"does not start", "vanish", "end_turn/failed", "in_progress failed", "`vanish` did not start: vanish was not found in PATH (/bin)", -1},
 		{"runs into its time limit", "brief", "end_turn/failed", "in_progress failed", "longer than its time limit of 10s", 143},
 		{"prints much", "loud", "end_turn/completed", "in_progress completed", "left out here", 0},
-		{"unknown command", "okay", "refusal/refused", "", "there is no command \"okay\"", -1},
+		{"unknown command", "okay", "refusal/refused", "", "here is no command \"okay\"", -1},
 		{"not a line", "ok 'open", "refusal/refused", "", "quote is never closed", -1},
 		{"two lines", "ok\nfail", "refusal/refused", "", "more than one line", -1},
 		{"wrong argument", "where moon", "refusal/refused", "", "moon", -1},
@@ -264,7 +264,7 @@ func TestBuiltins(t *testing.T) {
 	say("history", "Nothing was run")
 	say("again", "no command to run again")
 	say("explain where prod", "(protected)")
-	say("explain nonsense", "there is no command")
+	say("explain nonsense", "here is no command")
 	if n := len(w.host.runs()); n > 0 {
 		t.Errorf("built-ins ran %v", w.host.runs())
 	}
@@ -354,7 +354,7 @@ func TestPromptBlocks(t *testing.T) {
 		{"resource", []acp.ContentBlock{acp.Text("ok"), {Type: "resource", Resource: &acp.EmbeddedResource{URI: "file:///x", Text: &text}}}, "", "an embedded resource"},
 		{"no blocks", nil, "", "type a command"},
 		{"blank", []acp.ContentBlock{acp.Text("  \n ")}, "", "type a command"},
-		{"slash alone", []acp.ContentBlock{acp.Text("/")}, "", "there is no command"},
+		{"slash alone", []acp.ContentBlock{acp.Text("/")}, "", "here is no command"},
 		{"chant alone", []acp.ContentBlock{acp.Text("chant")}, "", "no command"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

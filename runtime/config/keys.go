@@ -96,8 +96,8 @@ var table = [...]Key{
 		setting: func(s *Settings) any { return &s.Agent.ExitIdle },
 	},
 	{
-		Name: "agent.gates", Type: TypeChoice, Choices: []string{"reply", "ask", "durable"}, Default: "reply", Flag: "--gates", Readers: "the agent",
-		Summary: "What a gate of an Op does: the reply says what to type, the client is asked, or the client answers in a later prompt",
+		Name: "agent.gates", Type: TypeChoice, Choices: []string{"auto", "reply", "ask", "durable"}, Default: "auto", Flag: "--gates", Readers: "the agent",
+		Summary: "What a gate of an Op does: the reply says what to type, the client is asked, or the client answers in a later prompt; auto asks where the client is known to ask a person",
 		Example: `"ask"`,
 		setting: func(s *Settings) any { return &s.Agent.Gates },
 	},

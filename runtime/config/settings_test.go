@@ -26,7 +26,7 @@ func environment(pairs ...string) func(string) string {
 // defaults are those that the design and its sources name.
 func defaults() Settings {
 	return Settings{
-		Agent:    Agent{Allow: "ask", Gates: "reply", Output: "auto", Refusal: "auto"},
+		Agent:    Agent{Allow: "ask", Gates: "auto", Output: "auto", Refusal: "auto"},
 		Log:      Log{Max: 1 << 30},
 		Daemon:   Daemon{Port: 18790, Bind: "127.0.0.1"},
 		Features: Features{PTY: true},

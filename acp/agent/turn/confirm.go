@@ -126,6 +126,9 @@ func (t *Turn) askRetype(inv *command.Invocation) outcome {
 	}
 	t.recorder.say(fmt.Sprintf("%s%s %s. It will run\n\n%s\n\nTo run it, type this within %s:\n\n%s\n",
 		view.ProtectedMark(inv), view.Code(view.Cut(inv.Line, view.FieldBytes)), why, describe(inv, q), brief.Duration(confirmFor), view.Fenced("confirm "+key)))
+	if t.client.CodeHint != "" {
+		t.recorder.say("\n" + t.client.CodeHint + "\n")
+	}
 	return outcome{
 		reason: acp.StopEndTurn, state: view.StateWaiting, line: inv.Line, title: view.Title(inv),
 		meta: chantMeta{Confirm: key, Digest: q.short()},
@@ -230,6 +233,7 @@ func (t *Turn) confirm(allow host.AllowList, key string) outcome {
 // Options of a permission request. One a kind: clients key them by kind.
 const (
 	optionAllow  = "allow"
+	optionAlways = "allow_always"
 	optionReject = "reject"
 )
 
@@ -243,6 +247,9 @@ func (x *execution) askPerson() (outcome, bool) {
 	}
 	if t.wait(x.inv.Line, false) != nil {
 		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
+	}
+	if x.allowedAlways() {
+		return outcome{}, true
 	}
 	for {
 		before := slot.changed()
@@ -268,6 +275,43 @@ func (x *execution) askPerson() (outcome, bool) {
 	}
 }
 
+// allowedAlways says whether a person has allowed the same, down to the bytes that
+// would run, for the length of the session. It is not taken for a line that was
+// stopped just now.
+func (x *execution) allowedAlways() bool {
+	s := x.turn.session
+	s.mu.Lock()
+	none := len(s.granted) == 0
+	s.mu.Unlock()
+	if none || x.turn.stoppedJustNow(x.inv) {
+		return false
+	}
+	q, err := x.turn.asks(x.inv)
+	if err != nil {
+		return false // who asks says so
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.granted[q.subject.Digest()] {
+		return false
+	}
+	x.asked = &q
+	return true
+}
+
+// maxAllowed bounds what is remembered of allow_always.
+const maxAllowed = 1000
+
+// allowAlways remembers what a person has allowed for the length of the session.
+func (s *Thread) allowAlways(digest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.granted == nil || len(s.granted) >= maxAllowed {
+		s.granted = map[string]bool{}
+	}
+	s.granted[digest] = true
+}
+
 // askedFor shows the call that the person is asked about.
 func (x *execution) askedFor() {
 	if x.Announced() { // asked before
@@ -291,6 +335,7 @@ func (x *execution) answer() (outcome, bool) {
 		Options: []acp.PermissionOption{
 			{OptionID: optionAllow, Name: "Run it", Kind: acp.AllowOnce},
 			{OptionID: optionReject, Name: "Don't run it", Kind: acp.RejectOnce},
+			{OptionID: optionAlways, Name: "Run it, and don't ask again for this line in this session", Kind: acp.AllowAlways},
 		},
 	})
 	if errors.Is(err, acp.ErrClosed) {
@@ -301,7 +346,10 @@ func (x *execution) answer() (outcome, bool) {
 		x.Fail("it was cancelled before it started")
 		return x.titled(t.stoppedBeforeStart(x.inv.Line)), false
 	}
-	if err == nil && answer.Outcome == acp.OutcomeSelected && answer.OptionID == optionAllow {
+	if err == nil && answer.Outcome == acp.OutcomeSelected && (answer.OptionID == optionAllow || answer.OptionID == optionAlways) {
+		if answer.OptionID == optionAlways {
+			t.session.allowAlways(x.asked.subject.Digest())
+		}
 		return outcome{}, true
 	}
 	why := "was not run: it was rejected"
@@ -323,7 +371,7 @@ func (x *execution) describe() string { return describe(x.inv, *x.asked) }
 // describe shows what would run and where, in full as far as it fits, and the
 // digest of it.
 func describe(inv *command.Invocation, q asked) string {
-	return view.Fenced(view.Cut(view.Visible(command.Quote(inv.Argv)), view.FieldBytes) + "\nin " + view.Visible(inv.Dir) + "\ndigest " + q.short())
+	return view.FencedAs("sh", view.Cut(view.Visible(command.Quote(inv.Argv)), view.FieldBytes)) + "\n\nin " + view.Code(inv.Dir) + ", digest " + view.Code(q.short())
 }
 
 func (a asked) short() string { return subject.Short(a.subject.Digest()) }

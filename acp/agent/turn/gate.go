@@ -12,6 +12,7 @@ import (
 
 // The ways in which a gate asks; see Options.Gates.
 const (
+	gatesAuto    = "auto"
 	gatesReply   = "reply"
 	gatesAsk     = "ask"
 	gatesDurable = "durable"
@@ -24,11 +25,15 @@ const stopWaiting acp.StopReason = "waiting"
 // gates is how this turn asks. Where there is no person to ask, it only says what
 // to type.
 func (r *opTurn) gates() string {
-	mode := r.turn.conn.Options.Gates
-	if mode == "" || r.turn.noPerson() != "" {
+	switch mode := r.turn.conn.Options.Gates; {
+	case r.turn.noPerson() != "":
 		return gatesReply
+	case mode != "" && mode != gatesAuto:
+		return mode
+	case r.turn.client.AsksPerson && r.turn.client.Name != view.PromptClient:
+		return gatesAsk // the command line rejects where nobody is there to ask
 	}
-	return mode
+	return gatesReply
 }
 
 // openGate is the first gate that is not decided, nil for none.

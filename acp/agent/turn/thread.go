@@ -54,6 +54,7 @@ type Thread struct {
 	history []entry
 	pending map[string]pendingConfirm
 	offered map[string]string // forms of commands that were shown and not allowed yet: digests by name
+	granted map[string]bool   // what a person allowed for the session, by digest
 	guesses int               // wrong codes since the last one given out
 	// cancelled is the command line of the last turn, where that was cancelled and
 	// nothing was asked since.
@@ -189,6 +190,9 @@ func (s *Thread) Commands() acp.AvailableCommandsUpdate {
 	list := []acp.AvailableCommand{}
 	for _, ad := range allow.Registry.Advertised() {
 		c := acp.AvailableCommand{Name: ad.Name, Description: ad.Description}
+		if signature, summary, ok := strings.Cut(ad.Description, ": "); ok && strings.HasPrefix(signature, ad.Name) {
+			c.Description = summary // the name stands before it, and what it takes in the hint
+		}
 		if ad.Hint != "" {
 			c.Input = &acp.CommandInput{Hint: ad.Hint}
 		}
@@ -197,16 +201,15 @@ func (s *Thread) Commands() acp.AvailableCommandsUpdate {
 	return acp.AvailableCommandsUpdate{AvailableCommands: fitCommands(list)}
 }
 
-// fitCommands shortens a list that is too long for a line: first the hints go,
-// which the descriptions begin with, then the descriptions get shorter, and at
-// last commands are left out. All of them can be typed all the same.
+// fitCommands shortens a list that is too long for a line: first the hints go into
+// the descriptions, then these get shorter, and at last commands are left out. All of them can be typed all the same.
 func fitCommands(list []acp.AvailableCommand) []acp.AvailableCommand {
 	const frame = len(`{"name":"","description":""},`)
 	for _, runes := range []int{view.TitleRunes, 100, 60, 30} {
 		size := 0
 		for i := range list {
-			if runes < view.TitleRunes {
-				list[i].Input = nil
+			if in := list[i].Input; in != nil && runes < view.TitleRunes {
+				list[i].Description, list[i].Input = in.Hint+": "+list[i].Description, nil
 			}
 			list[i].Description = brief.Runes(list[i].Description, runes)
 			size += frame + view.JSONLen(list[i].Name) + view.JSONLen(list[i].Description)

@@ -43,6 +43,7 @@ type Turn struct {
 	// repeats is the command line that was cancelled right before this prompt.
 	repeats string
 
+	cutContext    bool           // lines that the client added were left out
 	justRefreshed bool           // the allow-list was looked at just now
 	next          func() outcome // what is left to do after prepare
 	// loaded is closed once the loads before this turn are answered; nil for none.
@@ -183,11 +184,30 @@ func (t *Turn) allowList() host.AllowList {
 // parse reads the prompt as a command that runs in dir.
 func (t *Turn) parse(allow host.AllowList, dir string) (*command.Invocation, error) {
 	o := t.parseOptions()
-	words, err := promptWords(t.blocks, dir, func(text string) ([]string, error) { return allow.Registry.Split(text, o) })
+	words, err := promptWords(t.blocks, dir, func(text string) ([]string, error) {
+		return allow.Registry.Split(t.withoutContext(text), o)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return allow.Registry.Parse(words, o)
+}
+
+// withoutContext is the text of a prompt without the lines of a buffer that the
+// client put below it, and says so once.
+func (t *Turn) withoutContext(text string) string {
+	if !t.client.AddsContext {
+		return text
+	}
+	line, source, ok := view.CutContext(text)
+	if !ok {
+		return text
+	}
+	if !t.cutContext {
+		t.cutContext = true
+		t.recorder.say(fmt.Sprintf("What %s added of %s is left out: a prompt is one command line. The variable `agent-shell-context-sources` says what it adds.\n\n", t.client.Name, view.Code(source)))
+	}
+	return line
 }
 
 func (t *Turn) parseOptions() command.ParseOptions {
@@ -203,6 +223,9 @@ func (t *Turn) greet(allow host.AllowList) {
 	s := t.session
 	s.mu.Lock()
 	news, changed := s.shown != allow.Version, s.listed != allow.Version
+	if s.shown == 0 && !changed && t.client.KeepsCommands {
+		news = false // the list that followed session/new was the same
+	}
 	s.shown = allow.Version
 	problem := ""
 	if allow.Problem != nil {

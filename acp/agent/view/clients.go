@@ -1,5 +1,7 @@
 package view
 
+import "strings"
+
 // Client is what is known of a client: what it says of itself, and what was seen
 // of it beyond that.
 type Client struct {
@@ -24,6 +26,18 @@ type Client struct {
 	Raw bool
 	// Plain: output that is message text stands there as it is, not as a code block.
 	Plain bool
+	// KeepsCommands: the list of commands that follows session/new is kept, so it is
+	// not sent again with the first prompt.
+	KeepsCommands bool
+	// Taken are lines that it takes for itself where they are all of a prompt; with a
+	// slash in front they arrive.
+	Taken []string
+	// AddsContext: it puts the lines of the buffer that it was started from below the
+	// first prompt; see CutContext.
+	AddsContext bool
+	// CodeHint says how a code can be typed, where not every prompt is of the session
+	// that gave it out.
+	CodeHint string
 }
 
 // Output says where a client shows what programs print. Every line is sent to one
@@ -44,10 +58,11 @@ const (
 var clients = map[string]Client{
 	// Source of September to November 2026: a refused prompt is taken out of the
 	// thread, and the reason with it; without a terminal, tool content is markdown.
-	"zed": {AsksPerson: true, EndsTurn: true},
+	"zed": {AsksPerson: true, EndsTurn: true, KeepsCommands: true},
 	// Run on Emacs 30.1, December 2026: tool content is kept, collapsed, as
-	// markdown; any stop reason but end_turn reads "Cancelled".
-	"agent-shell": {AsksPerson: true, EndsTurn: true},
+	// markdown; any stop reason but end_turn reads "Cancelled"; its shell takes three
+	// lines for itself.
+	"agent-shell": {AsksPerson: true, EndsTurn: true, KeepsCommands: true, Taken: []string{"help", "clear", "config"}, AddsContext: true},
 	// Run on Neovim 0.12.4, December 2026: one line of a tool call is shown; a
 	// refusal stops the editor until a key is hit.
 	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage},
@@ -55,7 +70,11 @@ var clients = map[string]Client{
 	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage},
 	// Run as 0.19.1, December 2026: text stands in a terminal as it comes; of a tool
 	// call's content 28 lines are shown, so the end of a failure would not be seen.
-	"acpx": {Output: OutputMessage, Plain: true, Raw: true},
+	// Each exec is a session of its own.
+	"acpx": {
+		Output: OutputMessage, Plain: true, Raw: true, KeepsCommands: true,
+		CodeHint: "A code is good in the session that gave it out, and each `acpx … exec` is a session of its own: make one with `sessions new --name s`, and send the line and the code with `prompt -s s`.",
+	},
 	// This project's own: a gateway passes message text on to who watches a session,
 	// and the command line prints it.
 	"chant-acp-sessions": {Output: OutputMessage, Plain: true},
@@ -77,7 +96,7 @@ func Nameless(files bool) Client {
 	if files {
 		return Client{Output: OutputMessage}
 	}
-	return Client{LastOnly: true}
+	return Client{LastOnly: true, KeepsCommands: true}
 }
 
 // ownOutput says whether what a tool call prints is shown in the call itself.
@@ -87,3 +106,22 @@ func (c Client) ownOutput() bool { return c.Terminal || c.Output == OutputTool }
 // asks on a terminal and rejects where there is none. It takes fences out of text
 // by itself.
 const PromptClient = "chant-acp-prompt"
+
+// CutContext takes off what agent-shell puts below a prompt, as it was seen in
+// December 2026: an empty line, the file with the range of lines, an empty line, and
+// the lines. source is the file.
+func CutContext(text string) (line, source string, ok bool) {
+	line, rest, ok := strings.Cut(text, "\n\n")
+	if !ok || strings.Contains(line, "\n") {
+		return text, "", false
+	}
+	source, _, _ = strings.Cut(rest, "\n")
+	colon := strings.LastIndexByte(source, ':')
+	from, to, ranged := strings.Cut(source[colon+1:], "-")
+	if colon <= 0 || !ranged || !isNumber(from) || !isNumber(to) {
+		return text, "", false
+	}
+	return line, source, true
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

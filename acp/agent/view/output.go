@@ -18,6 +18,9 @@ func (v *View) message(text string, send func(acp.SessionUpdate)) {
 	if v.client.Raw {
 		text = unfenced(text)
 	}
+	for _, line := range v.client.Taken {
+		text = strings.ReplaceAll(text, "`"+line+"`", "`/"+line+"`")
+	}
 	if v.inOutput && !strings.HasPrefix(text, "\n") {
 		text = "\n" + text
 	}

@@ -31,19 +31,31 @@ func StepTitle(mark string, info host.StepInfo) string {
 	if info.Compensation {
 		mark += "Undo: "
 	}
-	return brief.Runes(mark+Visible(info.Title), TitleRunes)
+	first, rest, _ := strings.Cut(strings.TrimSpace(info.Title), "\n")
+	if strings.TrimSpace(rest) != "" {
+		first += " …"
+	}
+	return mark + brief.Runes(Visible(OneLine(first)), stepTitleRunes)
 }
 
 // stepInput is what the step is given, as far as it fits.
 func stepInput(info host.StepInfo) any {
-	if JSONLen(string(info.Args)) > FieldBytes {
-		return map[string]string{"phase": Cut(info.Phase, FieldBytes), "args": Cut(string(info.Args), FieldBytes)}
+	in := struct {
+		Command string `json:"command"` // clients show it as what runs
+		Phase   string `json:"phase,omitempty"`
+		Args    any    `json:"args,omitempty"`
+	}{Command: Cut(Visible(info.Title), FieldBytes), Phase: Cut(info.Phase, FieldBytes)}
+	switch {
+	case JSONLen(string(info.Args)) > FieldBytes || !json.Valid(info.Args) && len(info.Args) > 0:
+		in.Args = Cut(string(info.Args), FieldBytes)
+	case len(info.Args) > 0:
+		in.Args = info.Args
 	}
-	if len(info.Args) == 0 {
-		return map[string]string{}
-	}
-	return info.Args
+	return in
 }
+
+// stepTitleRunes bounds the title of a step: a shell step's is its script.
+const stepTitleRunes = 80
 
 // started tells that a step begins, or begins again.
 func (v *Run) started(e *host.StepStarted) {

@@ -176,6 +176,9 @@ func fenceAfter(fence, line string) string {
 func Refusal(err error) string {
 	if r, ok := errors.AsType[*command.Refusal](err); ok {
 		reason, rest, _ := strings.Cut(r.Error(), "\n")
+		if strings.HasPrefix(reason, "there ") { // others begin with a name
+			reason = Sentence(reason)
+		}
 		last := strings.LastIndexByte(rest, '\n') + 1 // the line that says where to go from here
 		if last == 0 {
 			return strings.TrimRight(reason+" "+rest, " ")

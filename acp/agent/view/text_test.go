@@ -14,10 +14,10 @@ func TestRefusalText(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&command.Refusal{Reason: "there is no command x"}, "there is no command x. `help` lists everything that can be run here."},
+		{&command.Refusal{Reason: "there is no command x"}, "There is no command x. `help` lists everything that can be run here."},
 		{
 			&command.Refusal{Reason: "there is no command x", Suggestions: []command.Suggestion{{Name: "a", Summary: "do a"}, {Name: "bcd", Summary: "do b"}}},
-			"there is no command x.\n\n```\nDid you mean:\n  a    do a\n  bcd  do b\n```\n\n`help` lists everything that can be run here.",
+			"There is no command x.\n\n```\nDid you mean:\n  a    do a\n  bcd  do b\n```\n\n`help` lists everything that can be run here.",
 		},
 		{
 			fmt.Errorf("wrapped: %w", &command.Refusal{Reason: "a: env is missing", Usage: "a <env>", Topic: "a"}),

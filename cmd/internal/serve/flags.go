@@ -38,7 +38,7 @@ type Flags struct {
 
 // DefaultFlags are the flags of an agent that was given none.
 func DefaultFlags() Flags {
-	return Flags{Output: "auto", Confirm: "auto", Refusal: "auto", Gates: "reply", Allow: "ask", LogLevel: "error"}
+	return Flags{Output: "auto", Confirm: "auto", Refusal: "auto", Gates: "auto", Allow: "ask", LogLevel: "error"}
 }
 
 // Register adds the flags of any agent to fs, and gives f their defaults.
@@ -49,7 +49,7 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Output, "output", f.Output, "how much output is shown: auto, full, plain or quiet")
 	fs.StringVar(&f.Confirm, "confirm", f.Confirm, "how commands with 'confirm: ask' are asked for: auto, ask (through the client) or retype (a line to type)")
 	fs.StringVar(&f.Refusal, "refusal", f.Refusal, "the stop reason of a refused prompt: auto, refusal or end_turn")
-	fs.StringVar(&f.Gates, "gates", f.Gates, "how a gate of an Op asks: reply (lines to type), ask (through the client, while the turn is open) or durable (through the client, which answers with a later prompt)")
+	fs.StringVar(&f.Gates, "gates", f.Gates, "how a gate of an Op asks: auto (ask where the client puts it to a person), reply (lines to type), ask (through the client, while the turn is open) or durable (through the client, which answers with a later prompt)")
 	fs.StringVar(&f.Allow, "allow", f.Allow, "whether a person has to allow a project's commands before they run: ask, or always (nobody has to)")
 	fs.DurationVar(&f.ExitIdle, "exit-idle", f.ExitIdle, "also leave when, after a cancel, nothing runs and nothing arrives for this long (0: never)")
 	fs.StringVar(&f.LogFile, "log-file", f.LogFile, "append the program's own log to this file instead of standard error")
@@ -65,7 +65,7 @@ func (f *Flags) Check() error {
 		{"output", f.Output, []string{"auto", "full", "plain", "quiet"}},
 		{"confirm", f.Confirm, []string{"auto", "ask", "retype"}},
 		{"refusal", f.Refusal, []string{"auto", "refusal", "end_turn"}},
-		{"gates", f.Gates, []string{"reply", "ask", "durable"}},
+		{"gates", f.Gates, []string{"auto", "reply", "ask", "durable"}},
 		{"allow", f.Allow, []string{"ask", "always"}},
 		{"log-level", f.LogLevel, []string{"debug", "info", "warn", "error", "disabled"}},
 	} {

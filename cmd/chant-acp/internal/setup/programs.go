@@ -14,7 +14,9 @@ func emacsSnippet(o Options) string {
 	if len(o.Args) > 0 {
 		params = "'(" + strings.Join(quoteAll(o.Args, elispString), " ") + ")"
 	}
-	return fmt.Sprintf(`(with-eval-after-load 'agent-shell
+	return fmt.Sprintf(`;; agent-shell adds what is around point to the first prompt; of a command line it
+;; is left out. For all agents: (setq agent-shell-context-sources nil)
+(with-eval-after-load 'agent-shell
   (add-to-list 'agent-shell-agent-configs
                (agent-shell-make-agent-config
                 :identifier 'chant
