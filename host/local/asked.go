@@ -337,7 +337,7 @@ func (l *leg) void(gate *step, why string) error {
 		l.notice("The copy of what the gate %s asked is still there, and counts for nothing: %v.", quote(gate.Name), err)
 	}
 	l.mu.Lock()
-	gate.told, gate.state = false, ""
+	gate.told, gate.state, gate.phase.changed = false, "", true
 	l.mu.Unlock()
 	if by == "" {
 		l.notice("The gate %s is asked anew: %s.", quote(gate.Name), why)

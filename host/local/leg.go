@@ -325,7 +325,16 @@ func (l *leg) tellPlan() {
 	l.tell(p)
 }
 
+// planned is a phase as it stands. One that did not change is not looked at again:
+// an Op may have thousands.
 func (l *leg) planned(ph *phase) host.PlanPhase {
+	l.mu.Lock()
+	shown, changed := ph.shown, ph.changed
+	ph.changed = false
+	l.mu.Unlock()
+	if shown.State != "" && !changed {
+		return shown
+	}
 	p := host.PlanPhase{Name: ph.name, Parallel: ph.parallel, Compensation: ph.undo}
 	var states []host.StepState
 	for _, s := range ph.steps {
@@ -334,7 +343,27 @@ func (l *leg) planned(ph *phase) host.PlanPhase {
 		p.Steps = append(p.Steps, host.PlanStep{StepInfo: l.info(s), State: state})
 	}
 	p.State = phaseState(states)
+	l.mu.Lock()
+	ph.shown = p
+	l.mu.Unlock()
 	return p
+}
+
+// tellChange tells of all phases where what one is now changes how it is shown: as
+// it begins and ends, and with what waits, fails or is stopped in it.
+func (l *leg) tellChange(s *step, v verdict) {
+	l.mu.Lock()
+	ph := s.phase
+	ph.changed = true
+	left := 0
+	if known := l.history.steps[s.key]; known != nil {
+		left = known.phase.left
+	}
+	same := v == passed && s.act != nil && ph.shown.State == host.StepRunning && left > 0
+	l.mu.Unlock()
+	if !same {
+		l.tellPlan()
+	}
 }
 
 // stateOf is how far a step is.
@@ -353,7 +382,7 @@ func (l *leg) stateOf(s *step) host.StepState {
 func (l *leg) setState(s *step, state host.StepState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.state = state
+	s.state, s.phase.changed = state, true
 }
 
 func phaseState(states []host.StepState) host.StepState {

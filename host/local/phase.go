@@ -109,14 +109,14 @@ func (l *leg) step(s *step) verdict {
 		return halted
 	}
 	l.setState(s, host.StepRunning)
-	l.tellPlan()
+	l.tellChange(s, passed)
 	var v verdict
 	if s.act != nil {
 		v = l.attempts(s)
 	} else {
 		v = l.pause(s)
 	}
-	l.tellPlan()
+	l.tellChange(s, v)
 	return v
 }
 

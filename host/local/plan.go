@@ -28,6 +28,9 @@ type phase struct {
 	parallel bool
 	undo     bool
 	steps    []*step
+
+	shown   host.PlanPhase // as it was last told of; leg.mu
+	changed bool           // since then; leg.mu
 }
 
 // step is one step of a plan. Its key is the same in every leg: p2s1 is the first
