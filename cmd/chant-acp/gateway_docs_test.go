@@ -90,7 +90,7 @@ func (e example) run(t *testing.T, workspace, setup string) {
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", "set -e\n"+setup+e.shell)
 	c.Dir = workspace
-	c.Env = append(os.Environ(), "no_proxy=*")
+	c.Env = append(os.Environ(), "no_proxy=*", "PATH="+filepath.Dir(binary(t))+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) } // the shell's curl too
 	var errors bytes.Buffer

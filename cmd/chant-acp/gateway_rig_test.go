@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/runtime/gateway"
+	"github.com/chant-acp/chant-acp/runtime/person/door"
 )
 
 // startGatewayIn is startGateway with a state folder that others use, too.
@@ -20,15 +21,28 @@ func startGatewayIn(t *testing.T, workspace, state string, args ...string) *daem
 	return startGatewayProcess(t, c, workspace)
 }
 
-// person is somebody with the token of a gateway.
+// person is somebody with the capability that a gateway gives to people.
 type person struct {
-	t  *testing.T
-	at gateway.Running
+	t      *testing.T
+	at     gateway.Running
+	bearer string
 }
 
 func (d *daemon) person(t *testing.T) *person {
 	t.Helper()
-	return &person{t, d.find(t)}
+	at := d.find(t)
+	g, err := door.Ask(t.Context(), at.Person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &person{t, at, g.Capability}
+}
+
+// client is a program that has read the token.
+func (d *daemon) client(t *testing.T) *person {
+	t.Helper()
+	at := d.find(t)
+	return &person{t, at, at.Token}
 }
 
 // do asks, and returns the status and the body. body "": none.
@@ -41,7 +55,7 @@ func (p *person) do(method, path, body string) (int, string) {
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := (&http.Client{Transport: withToken(p.at.Token), Timeout: patience}).Do(req)
+	resp, err := (&http.Client{Transport: withToken(p.bearer), Timeout: patience}).Do(req)
 	if err != nil {
 		p.t.Fatalf("%s %s: %v", method, path, err)
 	}

@@ -35,7 +35,9 @@ and starts it; "chant-acp gateway" and "chant-acpd gateway" are the same.`,
 	if call.ByAgent() {
 		root.Use = "chant-acp"
 	}
-	root.AddCommand(gatewaycmd.New(std, call.Agent), heartbeatcmd.New(std), remotecmd.NewAttach(std), remotecmd.NewPs(std), remotecmd.NewEvents(std), remotecmd.NewKill(std))
+	serving := gatewaycmd.New(std, call.Agent)
+	serving.AddCommand(remotecmd.NewCapability(std))
+	root.AddCommand(serving, heartbeatcmd.New(std), remotecmd.NewAttach(std), remotecmd.NewPs(std), remotecmd.NewEvents(std), remotecmd.NewKill(std))
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)

@@ -212,6 +212,9 @@ func (c *call) environ(own map[string]string) ([]string, error) {
 	}
 	l.mu.Unlock()
 	for name, value := range own {
+		if strings.HasPrefix(name, "CHANT_ACP_") {
+			return nil, fmt.Errorf("the step sets %s, and names that begin with CHANT_ACP_ are chant-acp's own: remove it", name)
+		}
 		env.add(name + "=" + value)
 	}
 	return env.list, nil

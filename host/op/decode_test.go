@@ -208,6 +208,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"cwd of shell outside", step("{shell: x, cwd: §../../../}"), "leads out of it"},
 		{"cwd of shellCmd outside", step("{kind: activity, fn: shellCmd, args: {cmd: x, cwd: §a/../../b}}"), `cwd of step 1 of phase "p" must lie inside the project`},
 		{"a variable's name", step("{exec: [x], env: {§A=B: c}}"), "name of a variable"},
+		{"a variable of ours", step("{exec: [x], env: {§CHANT_ACP_ORIGIN: client}}"), "CHANT_ACP_ are chant-acp's own"},
+		{"a variable of ours for shell", step("{shell: x, env: {§CHANT_ACP_TOKEN: c}}"), "CHANT_ACP_ are chant-acp's own"},
 		{"a variable's name for shell", step("{shell: x, env: {§'': c}}"), "name of a variable"},
 		{"profile", step("{shell: x, profile: §slow}"), "there are: fastIdempotent, longInfra"},
 		{"outcome without name", step("{shell: x, outcomeAttribute: §{from: a}}"), "needs name"},

@@ -169,6 +169,9 @@ func (d *decoder) environment(n *node, what string) map[string]string {
 		if m.name == "" || strings.ContainsAny(m.name, "=\x00") {
 			d.bad(m.at, "%s holds %q, which cannot be the name of a variable", what, m.name)
 		}
+		if strings.HasPrefix(m.name, "CHANT_ACP_") {
+			d.bad(m.at, "%s sets %s, which is not for a step to set; names that begin with CHANT_ACP_ are chant-acp's own", what, m.name)
+		}
 	}
 	return d.variables(n, what)
 }

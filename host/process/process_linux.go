@@ -64,6 +64,8 @@ type Spec struct {
 	Cols, Rows uint16
 	// Input gives the program a standard input that is written to by [Process.Input]: a pipe, or the terminal.
 	Input bool
+	// Extra, where set, is descriptor 3 of the program. Start leaves it open here.
+	Extra *os.File
 	// Timeout stops the program with cause TimedOut; zero means never. The time that [Output] blocks counts.
 	Timeout time.Duration
 	// Grace is the time between SIGTERM and SIGKILL; zero means [DefaultGrace]. Only a grace that is given

@@ -17,7 +17,7 @@ const serialBits = 24
 //
 // The mark is the soft limit on file locks, which no kernel since 2.4.25 heeds (getrlimit(2), RLIMIT_LOCKS). It is inherited by whatever a process
 // starts, through a cleared environment, a new session, closed descriptors and the loss of the parent, and the other processes of a user can read it.
-// Nothing sets it by accident. A program can raise it again, so that the token is looked for as well.
+// Nothing sets it by accident. A program can raise it again, up to [markCeiling], so that the token is looked for as well.
 type signs struct {
 	prefix  string // of the tokens
 	mark    uint64 // of the program with the serial number 0; 0 where there are no marks
@@ -46,6 +46,7 @@ var forking sync.Mutex
 //
 // The limit is that of the whole process. A child that foreign code in it starts at the same moment has the mark, too; see [signs.marked].
 func (s signs) marking(serial uint64, fork func() error) error {
+	lowerCeiling()
 	forking.Lock()
 	defer forking.Unlock()
 	var usual unix.Rlimit

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -214,6 +215,10 @@ func argv(spec Spec) []string {
 }
 
 func attributes(spec Spec, stdio []*os.File, token string) *os.ProcAttr {
+	files := stdio
+	if spec.Extra != nil {
+		files = append(slices.Clip(stdio), spec.Extra)
+	}
 	env := make([]string, 0, len(spec.Env)+1)
 	for _, entry := range spec.Env {
 		if !strings.HasPrefix(entry, TokenVar+"=") {
@@ -223,7 +228,7 @@ func attributes(spec Spec, stdio []*os.File, token string) *os.ProcAttr {
 	return &os.ProcAttr{
 		Dir:   spec.Dir,
 		Env:   append(env, TokenVar+"="+token),
-		Files: stdio,
+		Files: files,
 		// A session is a process group too; Setpgid beside it fails.
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: spec.TTY, Ctty: 0},
 	}

@@ -52,9 +52,11 @@ var imports = map[string][]string{
 	"runtime/config":         {},
 	"runtime/conversation":   {"runtime/thread"},
 	"runtime/heartbeat":      {"host/subject"},
-	"runtime/gateway":        {"runtime/conversation", "runtime/session", "acp"},
+	"runtime/gateway":        {"runtime/person", "runtime/person/door", "runtime/conversation", "runtime/session", "acp"},
 	"runtime/gateway/client": {"acp", "runtime/gateway", "runtime/session"},
 	"runtime/session":        {"acp", "host/process"},
+	"runtime/person":         {"host/process"},
+	"runtime/person/door":    {"host/process", "runtime/person"},
 	"runtime/thread":         {"acp", "acp/agent"},
 
 	"internal/acpd":         {},
@@ -93,19 +95,19 @@ var imports = map[string][]string{
 	},
 	"cmd/chant-acpd/internal/attach": {"runtime/gateway/client", "runtime/session"},
 	"cmd/chant-acpd/internal/gatewaycmd": {
-		"acp", "acp/agent", "host", "host/subject", "runtime/config", "runtime/gateway", "runtime/heartbeat", "runtime/session",
+		"acp", "acp/agent", "host", "host/subject", "runtime/config", "runtime/gateway", "runtime/heartbeat", "runtime/person/door", "runtime/session",
 		"cmd/internal/console", "cmd/internal/serve",
 	},
 	"cmd/chant-acpd/internal/heartbeatcmd": {"acp/agent", "command", "host/project", "host/subject", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acpd/internal/remotecmd": {
-		"command", "runtime/gateway", "runtime/gateway/client", "runtime/session",
+		"command", "runtime/gateway", "runtime/gateway/client", "runtime/person/door", "runtime/session",
 		"cmd/chant-acpd/internal/attach", "cmd/internal/console",
 	},
 	"cmd/internal/cli":                 {},
 	"cmd/internal/console":             {},
 	"cmd/internal/console/consoletest": {"cmd/internal/console"},
 	"cmd/internal/serve": {
-		"acp", "acp/agent", "command", "host", "host/process", "host/project", "host/subject", "runtime/allow", "runtime/config", "runtime/conversation", "runtime/thread",
+		"acp", "acp/agent", "command", "host", "host/process", "host/project", "host/subject", "runtime/allow", "runtime/config", "runtime/conversation", "runtime/person", "runtime/thread",
 		"cmd/internal/console",
 	},
 }

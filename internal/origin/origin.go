@@ -9,7 +9,6 @@ const Variable = "CHANT_ACP_ORIGIN"
 
 // The values.
 const (
-	Client    = "client" // a person, whom only whoever spawns the agent speaks for
 	MCP       = "mcp"
 	Heartbeat = "heartbeat"
 )

@@ -91,6 +91,9 @@ func (k *Key) readMap(text []byte, n *node) (any, string) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Sprintf("has the name %q, which no variable can have", name)
 		}
+		if strings.HasPrefix(name, "CHANT_ACP_") {
+			return nil, fmt.Sprintf("sets %s, and names that begin with CHANT_ACP_ are chant-acp's own", name)
+		}
 		if v.kind != '"' {
 			return nil, k.complain("one with " + describe(text, v) + " for " + name)
 		}

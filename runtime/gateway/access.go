@@ -12,6 +12,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/chant-acp/chant-acp/runtime/person"
 )
 
 // newToken returns 32 random bytes as text.
@@ -30,6 +33,7 @@ type access struct {
 	hosts     []string // names of the machine and of proxies, in lower case, beside addresses
 	origins   []string // trusted ones, as browsers write them
 	strict    bool     // only those
+	people    person.Keeper
 }
 
 // need is what a route asks of a request.
@@ -47,6 +51,9 @@ const (
 	needProtocol
 	// needRead is open on loopback too where reads were opened.
 	needRead
+	// needPerson is for what decides: it wants a capability that the socket for
+	// people gave out.
+	needPerson
 )
 
 // authorize says whether a request may use a route.
@@ -61,7 +68,11 @@ func (a *access) authorize(r *http.Request, n need) *Problem {
 	if given == "" {
 		return unauthorized.problem("send Authorization: Bearer TOKEN; the token of a running gateway is in .chant-acp/%s of its workspace", runtimeName)
 	}
-	if !a.isToken(given) {
+	switch {
+	case a.people.Good(given, time.Now()):
+	case a.isToken(given) && n == needPerson:
+		return noPerson.problem("a person decides this, and the token in .chant-acp/%s is a program's, too: send Authorization: Bearer CAPABILITY with what `chant-acp gateway capability` prints in a terminal of your own, or type the decision in the editor", runtimeName)
+	case !a.isToken(given):
 		return unauthorized.problem("the token is not this gateway's: each start makes a new one; read .chant-acp/%s of its workspace again", runtimeName)
 	}
 	return nil
@@ -72,8 +83,12 @@ func (a *access) isToken(given string) bool {
 	return subtle.ConstantTimeCompare(digest[:], a.token[:]) == 1
 }
 
-// hasToken says whether a request came with the token in its header.
-func (a *access) hasToken(r *http.Request) bool { return a.isToken(bearerOf(r)) }
+// hasToken says whether a request came with the token, or a capability, in its
+// header.
+func (a *access) hasToken(r *http.Request) bool {
+	given := bearerOf(r)
+	return a.isToken(given) || a.people.Good(given, time.Now())
+}
 
 // bearerOf is the token of an Authorization header, "" where there is none.
 func bearerOf(r *http.Request) string {
@@ -99,6 +114,11 @@ func protocolToken(r *http.Request) string {
 		}
 	}
 	return ""
+}
+
+// isPerson says whether a request comes with a person's capability.
+func (a *access) isPerson(r *http.Request) bool {
+	return a.people.Good(bearerOf(r), time.Now())
 }
 
 // checkHost refuses names that are not the gateway's: a page whose name was made

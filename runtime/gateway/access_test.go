@@ -252,3 +252,29 @@ func TestBadOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyPeopleDecide asks, of every route that decides, with the token that
+// programs can read: none takes it. A route that decides and is not here has to be
+// added, with needPerson.
+func TestOnlyPeopleDecide(t *testing.T) {
+	decide := map[string]string{
+		"/runs/{id}/gates/{gate}":           `{"decision":"approve"}`,
+		"/sessions/{id}/requests/{request}": `{"optionId":"x"}`,
+	}
+	r := start(t, func(o *Options) { o.Runs = &fakeRuns{map[string]Decision{}} })
+	for _, rt := range r.routes(time.Now(), conversationRoutes{}) {
+		body, decides := decide[rt.pattern]
+		if decides = decides && rt.method == "POST"; decides != (rt.need == needPerson) {
+			t.Errorf("%s %s: decides %t, wants a person %t", rt.method, rt.pattern, decides, rt.need == needPerson)
+		}
+		if !decides {
+			continue
+		}
+		path := strings.NewReplacer("{id}", "run_1", "{gate}", "go", "{request}", "x").Replace(rt.pattern)
+		wantProblem(t, r.request(rt.method, path, body), http.StatusForbidden, "no-person")
+		wantProblem(t, r.request(rt.method, path, body, "Authorization", "Bearer "+newToken()), http.StatusUnauthorized, "unauthorized")
+		if a := r.request(rt.method, path, body, r.person()...); a.status == http.StatusForbidden || a.status == http.StatusUnauthorized {
+			t.Errorf("%s: a person got %d", path, a.status)
+		}
+	}
+}

@@ -25,6 +25,9 @@ type Adapter struct {
 	// MCP lets MCP clients start it. What it runs does not pass the allow-list,
 	// unless it is chant-acp.
 	MCP bool
+	// Own says that it is our own agent, for which the gateway can vouch that a
+	// person started it.
+	Own bool
 }
 
 // adapterRoutes show the agents that can be started: what the configuration said

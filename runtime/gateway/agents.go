@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/internal/brief"
+	"github.com/chant-acp/chant-acp/runtime/person"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -17,6 +18,9 @@ func environment(env map[string]string) ([]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(env[name], "\x00") {
 			return nil, fieldProblem("env", "has a variable that can't be one: %q", brief.Bytes(name, 100))
+		}
+		if strings.HasPrefix(name, "CHANT_ACP_") {
+			return nil, fieldProblem("env", "holds %s, and names that begin with CHANT_ACP_ are chant-acp's own", brief.Bytes(name, 100))
 		}
 		list = append(list, name+"="+env[name])
 	}
@@ -29,6 +33,7 @@ type agentRoutes struct {
 	adapters  *adapterRoutes
 	workspace string
 	life      context.Context // ends when the gateway stops
+	isPerson  func(*http.Request) bool
 }
 
 func (a agentRoutes) routes() []route {
@@ -37,7 +42,7 @@ func (a agentRoutes) routes() []route {
 		{"POST", "/sessions/{id}/prompt", needToken, true, a.prompt},
 		{"POST", "/sessions/{id}/cancel", needToken, false, a.cancel},
 		{"GET", "/sessions/{id}/requests", needToken, false, a.listRequests},
-		{"POST", "/sessions/{id}/requests/{request}", needToken, false, a.answerRequest},
+		{"POST", "/sessions/{id}/requests/{request}", needPerson, false, a.answerRequest},
 	}
 }
 
@@ -60,9 +65,18 @@ func (a agentRoutes) start(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.registry.StartAgent(r.Context(), session.AgentSpec{
-		Adapter: adapter.Slug, Command: adapter.Command, Env: adapter.Env, Cwd: cwd, Name: body.Name,
-	})
+	spec := session.AgentSpec{Adapter: adapter.Slug, Command: adapter.Command, Env: adapter.Env, Cwd: cwd, Name: body.Name}
+	if adapter.Own && a.isPerson(r) {
+		voucher, err := person.NewVoucher()
+		if err != nil {
+			return err
+		}
+		if voucher != nil {
+			defer voucher.Close() // it has asked by the time that it has a session
+			spec.Person, spec.Extra = true, voucher.Agent
+		}
+	}
+	s, err := a.registry.StartAgent(r.Context(), spec)
 	if err != nil {
 		return startProblem(err)
 	}
@@ -88,6 +102,9 @@ func (a agentRoutes) prompt(w http.ResponseWriter, r *http.Request) error {
 	s, err := find(a.registry, r)
 	if err != nil {
 		return err
+	}
+	if s.Person() && !a.isPerson(r) {
+		return noPerson.problem("this agent speaks for the person who started it, so that its prompts are a person's: send the capability that `chant-acp gateway capability` prints, or start a session with the token alone")
 	}
 	// The turn belongs to its session: that whoever asked for it goes away does not
 	// end it.

@@ -95,14 +95,16 @@ func TestPermissionOverHTTP(t *testing.T) {
 		}
 		open := list.Requests[0]
 		path := "/sessions/shop/requests/" + open.ID
-		wantProblem(t, r.request("POST", path, `{}`), http.StatusUnprocessableEntity, "invalid")
-		if p := wantProblem(t, r.request("POST", path, `{"optionId":"no such"}`), http.StatusUnprocessableEntity, "invalid"); p["options"] == nil {
+		wantProblem(t, r.request("POST", path, `{"optionId":"`+open.Options[0].OptionID+`"}`), http.StatusForbidden, "no-person")
+		person := r.person()
+		wantProblem(t, r.request("POST", path, `{}`, person...), http.StatusUnprocessableEntity, "invalid")
+		if p := wantProblem(t, r.request("POST", path, `{"optionId":"no such"}`, person...), http.StatusUnprocessableEntity, "invalid"); p["options"] == nil {
 			t.Errorf("%v", p)
 		}
-		wantProblem(t, r.request("POST", "/sessions/shop/requests/none", `{"optionId":"x"}`), http.StatusNotFound, "not-found")
+		wantProblem(t, r.request("POST", "/sessions/shop/requests/none", `{"optionId":"x"}`, person...), http.StatusNotFound, "not-found")
 		for _, o := range open.Options {
 			if o.Kind == c.kind {
-				a := r.request("POST", path, `{"optionId":"`+o.OptionID+`"}`)
+				a := r.request("POST", path, `{"optionId":"`+o.OptionID+`"}`, person...)
 				decodeInto(t, a, http.StatusOK, &struct{}{})
 			}
 		}
@@ -120,7 +122,7 @@ func TestPermissionOverHTTP(t *testing.T) {
 		if text := string(found.ReadTerminal(1 << 16)); !strings.Contains(text, c.want) {
 			t.Errorf("%s: the agent said %q", c.kind, text)
 		}
-		wantProblem(t, r.request("POST", path, `{"optionId":"`+open.Options[0].OptionID+`"}`), http.StatusNotFound, "not-found")
+		wantProblem(t, r.request("POST", path, `{"optionId":"`+open.Options[0].OptionID+`"}`, r.person()...), http.StatusNotFound, "not-found")
 	}
 }
 
@@ -173,7 +175,7 @@ func (f *fakeRuns) Resolve(_ context.Context, run, gate string, d Decision) (Gat
 func TestRuns(t *testing.T) {
 	without := start(t, nil)
 	wantProblem(t, without.request("GET", "/runs", ""), http.StatusNotImplemented, "not-here")
-	wantProblem(t, without.request("POST", "/runs/run_1/gates/go", `{"decision":"approve"}`), http.StatusNotImplemented, "not-here")
+	wantProblem(t, without.request("POST", "/runs/run_1/gates/go", `{"decision":"approve"}`, without.person()...), http.StatusNotImplemented, "not-here")
 
 	runs := &fakeRuns{map[string]Decision{}}
 	r := start(t, func(o *Options) { o.Runs = runs })
@@ -196,7 +198,7 @@ func TestRuns(t *testing.T) {
 		{"/runs/run_1/gates/go", `{"decision":"reject"}`, http.StatusConflict, "conflict"},
 		{"/runs/run_1/gates/go@abc", `{"decision":"reject"}`, http.StatusOK, ""},
 	} {
-		a := r.request("POST", c.path, c.body)
+		a := r.request("POST", c.path, c.body, r.person()...)
 		if c.kind != "" {
 			wantProblem(t, a, c.status, c.kind)
 			continue

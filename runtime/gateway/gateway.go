@@ -19,6 +19,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/chant-acp/chant-acp/runtime/person"
+	"github.com/chant-acp/chant-acp/runtime/person/door"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -78,6 +80,9 @@ type Options struct {
 	ConversationsDir string
 	// Version is told to clients.
 	Version string
+	// PersonSocket is where people get the capability to decide; "": nowhere. It is
+	// opened where this process may decide itself.
+	PersonSocket string
 
 	// Sessions configure the registry that the gateway opens and shuts down.
 	Sessions session.Options
@@ -108,6 +113,7 @@ type Gateway struct {
 	server   *http.Server
 	url      string
 	sessions *session.Registry
+	door     *door.Door // nil: none
 	stopped  bool
 
 	// life ends when Stop begins: streams and turns are told by it.
@@ -136,7 +142,7 @@ func New(o Options) (*Gateway, error) {
 		return nil, errors.New("the token may have printable ASCII characters without spaces only")
 	}
 	g := &Gateway{o: o, token: o.Token, times: usualTimes, hub: newHub(time.Now, o.Log)}
-	g.access = access{token: sha256.Sum256([]byte(o.Token)), openReads: o.OpenReads, strict: o.StrictOrigins}
+	g.access.token, g.access.openReads, g.access.strict = sha256.Sum256([]byte(o.Token)), o.OpenReads, o.StrictOrigins
 	for _, host := range o.AllowedHosts {
 		name := strings.ToLower(strings.TrimSuffix(host, "."))
 		if name == "" || name != hostName(name) || strings.ContainsAny(name, "/:@*, ") {
@@ -198,10 +204,17 @@ func (g *Gateway) Start(ctx context.Context) (err error) {
 	if g.sessions, err = session.Open(o); err != nil {
 		return err
 	}
+	at := ""
+	if g.o.PersonSocket != "" && person.Decides() == nil {
+		at = g.o.PersonSocket
+		if g.door, err = door.Open(at, &g.access.people); err != nil {
+			return err
+		}
+	}
 	started := time.Now()
 	g.serve(started)
 	return g.claim.announce(Running{
-		Version: 1, URL: g.url, Token: g.token, PID: os.Getpid(), Workspace: g.claim.workspace, Started: started.UTC(),
+		Person: at, Version: 1, URL: g.url, Token: g.token, PID: os.Getpid(), Workspace: g.claim.workspace, Started: started.UTC(),
 	})
 }
 
@@ -278,7 +291,7 @@ func (g *Gateway) routes(started time.Time, conversations conversationRoutes) []
 		conversations.routes(),
 		adapters.routes(),
 		(&sessionRoutes{access: &g.access, registry: g.sessions, workspace: workspace, life: g.life, noTerminals: g.o.NoTerminals}).routes(),
-		agentRoutes{registry: g.sessions, adapters: adapters, workspace: workspace, life: g.life}.routes(),
+		agentRoutes{registry: g.sessions, adapters: adapters, workspace: workspace, life: g.life, isPerson: g.access.isPerson}.routes(),
 		outputRoutes{registry: g.sessions, streams: streams, life: g.life}.routes(),
 		runs.routes(),
 		tools.routes(),
@@ -319,6 +332,9 @@ func (g *Gateway) shutDown() error {
 // the connections that are left.
 func (g *Gateway) shutDownWithin(ctx context.Context) error {
 	g.endLife(errStopping)
+	if g.door != nil {
+		g.door.Close()
+	}
 	g.work.end()
 	var errs []error
 	var closing sync.WaitGroup

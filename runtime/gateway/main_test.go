@@ -175,6 +175,12 @@ type answer struct {
 	body   string
 }
 
+// person is the header of a person's request.
+func (r *running) person() []string {
+	capability, _ := r.access.people.Grant(time.Now())
+	return []string{"Authorization", "Bearer " + capability}
+}
+
 // request asks with the token; headers are given as name, value, and override.
 func (r *running) request(method, path, body string, headers ...string) answer {
 	r.t.Helper()

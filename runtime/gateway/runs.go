@@ -98,7 +98,7 @@ type runRoutes struct {
 func (r runRoutes) routes() []route {
 	return []route{
 		{"GET", "/runs", needToken, false, r.list},
-		{"POST", "/runs/{id}/gates/{gate}", needToken, false, r.resolveGate},
+		{"POST", "/runs/{id}/gates/{gate}", needPerson, false, r.resolveGate},
 	}
 }
 

@@ -36,6 +36,9 @@ type Running struct {
 	PID       int       `json:"pid"`
 	Workspace string    `json:"workspace"` // an absolute path without links
 	Started   time.Time `json:"startedAt"`
+	// Person is the Unix socket at which people get the capability to decide; "" for
+	// none.
+	Person string `json:"person,omitempty"`
 }
 
 // ErrNoGateway says that no gateway runs in a workspace.

@@ -31,7 +31,7 @@ func (r *running) terminal(body string) session.Info {
 // there are and whether they run. No page may read it.
 func TestSessionsWithoutToken(t *testing.T) {
 	r := start(t, nil)
-	info := r.terminal(`{"argv":["cat","secret"],"name":"secret"}`)
+	info := r.terminal(`{"argv":["sh","-c","exec sleep 999 # secret"],"name":"secret"}`)
 	bare := fmt.Sprintf(`{"id":%q,"kind":"terminal","state":"running"}`, info.ID)
 	for path, want := range map[string]string{"/sessions": `{"sessions":[` + bare + "]}\n", "/sessions/" + info.ID: bare + "\n"} {
 		for _, token := range []string{"", "Bearer " + newToken()} {

@@ -37,6 +37,7 @@ func (r *Registry) StartAgent(ctx context.Context, spec AgentSpec) (*Session, er
 		return nil, err
 	}
 	s.info.State, s.info.Adapter, s.info.MCP = StateStarting, spec.Adapter, spec.MCP
+	s.person, p.Extra = spec.Person, spec.Extra
 	if err := r.begin(); err != nil {
 		return nil, err
 	}

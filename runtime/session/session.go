@@ -22,6 +22,7 @@ type Session struct {
 	input    *input     // nil where there is none
 	child    child      // nil for one of before a restart
 	agent    *agentSide // nil where it is no agent
+	person   bool       // it is an agent that a person started
 	done     chan struct{}
 
 	mu       sync.Mutex
@@ -54,6 +55,9 @@ func (s *Session) infoNow() Info {
 
 // ID is the session's id, which never changes.
 func (s *Session) ID() string { return s.id }
+
+// Person says that it is an agent that speaks for the person who started it.
+func (s *Session) Person() bool { return s.person }
 
 // Done is closed when it has ended and its output is complete.
 func (s *Session) Done() <-chan struct{} { return s.done }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,6 +50,10 @@ type AgentSpec struct {
 	MCP     bool
 	// Meta is the _meta of session/new.
 	Meta acp.Meta
+	// Person says that a person started it, for whom it speaks.
+	Person bool
+	// Extra, where set, is the agent's descriptor 3.
+	Extra *os.File
 }
 
 // Adopted is a child that somebody else started and has to see to. It is not under the guard.

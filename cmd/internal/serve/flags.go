@@ -14,12 +14,12 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
-	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/acpd"
 	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/allow"
+	"github.com/chant-acp/chant-acp/runtime/person"
 )
 
 // Flags are the flags of an agent, wherever it runs.
@@ -111,10 +111,8 @@ func (f *Flags) Agent(log zerolog.Logger, store agent.Store) *agent.Agent {
 	return f.AgentIn(os.Environ(), log, store)
 }
 
-// AgentIn is Agent whose programs have another environment. That a person is
-// behind an agent says nothing of its programs.
+// AgentIn is Agent whose programs have another environment.
 func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *agent.Agent {
-	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return v == origin.Variable+"="+origin.Client })
 	o := agent.Options{
 		Version:  acpd.Version,
 		Log:      log,
@@ -146,18 +144,14 @@ func (f *Flags) Projects(env []string) func(cwd string) host.Host {
 	return func(cwd string) host.Host { return project.New(cwd, p) }
 }
 
-// Origin says who is behind the turns of an agent with this environment. A program
-// that an agent runs finds the agent's token in its environment, and passes it on
-// to what it starts: no person is behind what such a program types. What is not
-// known is no person.
+// Origin says who is behind the turns of an agent of this process. A variable may
+// name somebody who decides nothing; that it is a person nobody can say of himself.
 func Origin(getenv func(string) string) agent.Origin {
 	switch getenv(origin.Variable) {
 	case "":
-		if getenv(process.TokenVar) != "" {
+		if person.Decides() != nil {
 			return agent.OriginProgram
 		}
-		return agent.OriginClient
-	case origin.Client:
 		return agent.OriginClient
 	case origin.Heartbeat:
 		return agent.OriginHeartbeat

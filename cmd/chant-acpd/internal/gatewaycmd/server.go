@@ -15,6 +15,7 @@ import (
 	"github.com/chant-acp/chant-acp/internal/acpd"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
+	"github.com/chant-acp/chant-acp/runtime/person/door"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -59,6 +60,7 @@ func prepare(std console.Streams, findAgent func() (string, error), f *gatewayFl
 		Sessions:         session.Options{StateFile: sessionsFile(workspace, s.log), Log: s.log},
 		Adapters:         func() ([]gateway.Adapter, error) { return adapters(s.agent, s.profile) },
 		Commands:         s.commands,
+		PersonSocket:     door.Path(workspace, os.Getenv),
 		Log:              s.log, Requests: requests,
 	}
 	if s.runs != nil {

@@ -154,7 +154,7 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 		return nil
 	}
 	if serve.Origin(os.Getenv) != agent.OriginClient {
-		return console.Exit(console.Refused, errors.New("nothing was trusted: a person has to, and a program that chant-acp runs started this"))
+		return console.Exit(console.Refused, errors.New("nothing was trusted: a person has to, and a program that chant-acp runs started this; type it in a terminal of your own"))
 	}
 	if !yes {
 		if err := console.AskYes(std, "May these run by themselves, as you? [y/N] ", "nothing was trusted"); err != nil {
