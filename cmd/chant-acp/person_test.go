@@ -23,6 +23,7 @@ var attempts = map[string]string{
 	"limits":               "ulimit -Hx unlimited 2>/dev/null; ulimit -x unlimited 2>/dev/null; env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN",
 	"rejecting":            "env -u CHANT_ACP_TOKEN $CHANT prompt --yes reject release ship --run $RUN",
 	"confirming":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes destroy",
+	"allowing":             "env -u CHANT_ACP_TOKEN $CHANT allow --yes other",
 	"trusting":             "env -u CHANT_ACP_TOKEN $CHANT heartbeat trust --yes",
 	"a descriptor":         "env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN 3<>/dev/null",
 	"a capability":         "env -u CHANT_ACP_TOKEN $CHANT gateway capability",
@@ -49,10 +50,10 @@ func TestProgramsDecideNothing(t *testing.T) {
 	}
 	dir, state := t.TempDir(), t.TempDir()
 	files := map[string]string{
-		"chant-acp.yaml":  "version: 1\ncommands:\n  try: {summary: Try, exec: [sh, attempt]}\n  destroy: {summary: Destroy, exec: [touch, destroyed], effect: destroy}\n",
-		"release.op.yaml": "name: release\nphases:\n  - name: Ship\n    steps: [{gate: ship}, {shell: touch shipped}]\n",
-		"HEARTBEAT.md":    "```chant\nevery: 1h\ntry\n```\n",
-		"other/x":         "",
+		"chant-acp.yaml":       "version: 1\ncommands:\n  try: {summary: Try, exec: [sh, attempt]}\n  destroy: {summary: Destroy, exec: [touch, destroyed], effect: destroy}\n",
+		"release.op.yaml":      "name: release\nphases:\n  - name: Ship\n    steps: [{gate: ship}, {shell: touch shipped}]\n",
+		"HEARTBEAT.md":         "```chant\nevery: 1h\ntry\n```\n",
+		"other/chant-acp.yaml": "version: 1\ncommands: {x: {summary: X, exec: [echo]}}\n",
 	}
 	for name, text := range files {
 		write(t, filepath.Join(dir, name), text)
