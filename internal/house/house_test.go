@@ -121,7 +121,7 @@ var anyTest = []string{"host/process", "host/process/hopper", "cmd/internal/cons
 var testImports = map[string][]string{
 	"acp/acptest":        {"acp/agent", "command", "host", "host/project"},
 	"acp/agent":          {"acp/acptest", "command", "host/project", "host/subject", "runtime/thread"},
-	"cmd/chant-acp":      {"acp/acptest", "acp/agent", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/thread"},
+	"cmd/chant-acp":      {"acp/acptest", "acp/agent", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/person/door", "runtime/thread"},
 	"host/local":         {"host/local/httpask/client"},
 	"host/local/httpask": {"host/local/httpask/client"},
 	"host/op/eval":       {"host/op/eval/engine"},
