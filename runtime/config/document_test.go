@@ -83,7 +83,7 @@ func TestSetRefuses(t *testing.T) {
 		{"", "chant.command", `"chant"`, "an absolute path"},
 		{"", "tunnel.token", `5`, "tunnel.token must be text, and is something else"},
 		{"", "adapters.x.command", `[]`, "must begin with the program"},
-		{"", "adapters.x.command", `["a", 5]`, `a list of texts, such as ["gemini", "--acp"], and is one with 5 in it`},
+		{"", "adapters.x.command", `["a", 5]`, `a list of texts, or one text that is split into words without a shell, such as ["gemini", "--acp"], and is one with 5 in it`},
 		{"", "adapters.x.env.A", `5`, "an object of texts"},
 		{"", "adapters.x", `{"mcp": true}`, "needs command"},
 		{"", "adapters.-x.command", `["a"]`, "can't be a name"},

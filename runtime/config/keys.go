@@ -20,6 +20,7 @@ const (
 	TypeSize                 // a number of bytes, or a string such as "64 MiB"
 	TypeList                 // an array of strings
 	TypeMap                  // an object of strings
+	TypeCommand              // a program and its arguments: an array of strings, or one string that is split as a shell would
 )
 
 // Key is a row of the table of keys.
@@ -134,7 +135,7 @@ var table = [...]Key{
 		setting: func(s *Settings) any { return &s.Conversations.Workspace },
 	},
 	{
-		Name: "adapters.<slug>.command", Type: TypeList, Readers: "the gateway",
+		Name: "adapters.<slug>.command", Type: TypeCommand, Readers: "the gateway",
 		Summary: "An ACP agent that a gateway can start: the program and its arguments; an adapter has to have it",
 		Example: `["gemini", "--acp"]`,
 		adapter: func(a *Adapter) any { return &a.Command },

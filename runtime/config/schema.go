@@ -96,9 +96,9 @@ func (k *Key) schema() object {
 		s["type"], s["minimum"], s["maximum"], s["pattern"] = []string{"integer", "string"}, k.Min, k.Max, sizePattern
 	case TypeList:
 		s["type"], s["items"] = "array", object{"type": "string"}
-		if k.adapter != nil { // it begins with a program
-			s["minItems"], s["prefixItems"] = 1, []object{{"type": "string", "minLength": 1}}
-		}
+	case TypeCommand: // it begins with a program
+		s["type"], s["items"], s["pattern"] = []string{"array", "string"}, object{"type": "string"}, `[^\s]`
+		s["minItems"], s["prefixItems"] = 1, []object{{"type": "string", "minLength": 1}}
 	case TypeMap:
 		s["type"], s["propertyNames"], s["additionalProperties"] = "object", object{"pattern": "^[^=]+$"}, object{"type": "string"}
 	}

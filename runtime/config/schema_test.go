@@ -50,7 +50,7 @@ func TestSchemaAgrees(t *testing.T) {
 		`{"agent": {"exitIdle": "0"}}`, `{"agent": {"exitIdle": "1h.5m"}}`, `{"agent": {"exitIdle": "1.5h3µs"}}`,
 		`{"daemon": {"port": 0, "allowedOrigins": []}}`, `{"profiles": {}}`, `{"profiles": {"a.b-c_1": {}}}`,
 		`{"profiles": {"p": {"adapters": {"x": {"mcp": true}}}}}`, // the top level gives the command
-		`{"adapters": {"x": {"command": ["a", ""], "more": 1}}}`,
+		`{"adapters": {"x": {"command": ["a", ""], "more": 1}}}`, `{"adapters": {"x": {"command": "a --b"}}}`,
 		`{"chant": {"command": "~/x"}}`, `{"tunnel": {"token": ""}}`, `{"adapters": {"x": {"command": ["a"], "env": {}}}}`,
 		`{"profiles": {"p": {"version": "of no meaning here", "profiles": 5}}}`,
 	} {
@@ -63,7 +63,7 @@ func TestSchemaAgrees(t *testing.T) {
 		`{"agent": {"output": "Full"}}`, `{"agent": {"output": 5}}`, `{"agent": {"output": null}}`,
 		`{"daemon": {"port": -1}}`, `{"daemon": {"port": 65536}}`, `{"daemon": {"port": "1"}}`, `{"daemon": {"strictOrigins": "true"}}`, `{"daemon": {"strictOrigins": 1}}`,
 		`{"daemon": {"allowedOrigins": "a"}}`, `{"daemon": {"allowedOrigins": [5]}}`, `{"daemon": {"workspace": "w"}}`, `{"chant": {"command": "~"}}`, `{"chant": {"command": ""}}`,
-		`{"adapters": {"x": {}}}`, `{"adapters": {"x": {"command": []}}}`, `{"adapters": {"x": {"command": [""]}}}`, `{"adapters": {"x": {"command": "a"}}}`, `{"adapters": {"x": {"command": ["a", 5]}}}`,
+		`{"adapters": {"x": {}}}`, `{"adapters": {"x": {"command": []}}}`, `{"adapters": {"x": {"command": [""]}}}`, `{"adapters": {"x": {"command": " "}}}`, `{"adapters": {"x": {"command": ""}}}`, `{"adapters": {"x": {"command": ["a", 5]}}}`,
 		`{"adapters": {"x y": {"command": ["a"]}}}`, `{"adapters": {"": {"command": ["a"]}}}`, `{"adapters": {"x": 5}}`,
 		`{"adapters": {"x": {"command": ["a"], "env": {"A=": "b"}}}}`, `{"adapters": {"x": {"command": ["a"], "env": {"": "b"}}}}`, `{"adapters": {"x": {"command": ["a"], "env": {"A": 5}}}}`, `{"adapters": {"x": {"command": ["a"], "env": []}}}`,
 		`{"profiles": 5}`, `{"profiles": {"-": {}}}`, `{"profiles": {"p": 5}}`, `{"profiles": {"p": {"daemon": {"port": "x"}}}}`, `{"profiles": {"p": {"adapters": {"x": {"mcp": 1}}}}}`, `{"profiles": {"p": {"adapters": 5}}}`,

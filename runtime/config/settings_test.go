@@ -1,6 +1,9 @@
 package config
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"errors"
 	"reflect"
 	"slices"
@@ -344,6 +347,30 @@ func TestUnread(t *testing.T) {
 		}
 		if got := s.Unread(); !slices.Equal(got, want) {
 			t.Errorf("%s\n%q, want %q", text, got, want)
+		}
+	}
+}
+
+// A command may be one text: words and quotes, and no shell.
+func TestCommandAsText(t *testing.T) {
+	for text, want := range map[string][]string{
+		`gemini --acp`:                 {"gemini", "--acp"},
+		`'my agent' "--name=a b" $X;y`: {"my agent", "--name=a b", "$X;y"},
+		`a\ b`:                         {"a b"},
+		`gemini "--acp`:                nil,
+		`""`:                           nil,
+	} {
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Parse("config.json", fmt.Appendf(nil, `{"adapters": {"x": {"command": %s}}}`, quoted))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.Settings("", func(string) string { return "" })
+		if err != nil || !slices.Equal(s.Adapters["x"].Command, want) || (len(s.Problems) == 0) != (want != nil) {
+			t.Errorf("%s: %q, %v, %v", text, s.Adapters["x"].Command, s.Problems, err)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/shlex"
 )
 
 // Expects says what the key's values are, as in "daemon.port must be ...".
@@ -32,6 +34,8 @@ func (k *Key) Expects() string {
 		return "a list of texts, such as " + k.Example
 	case TypeMap:
 		return "an object of texts, such as " + k.Example
+	case TypeCommand:
+		return "a list of texts, or one text that is split into words without a shell, such as " + k.Example
 	}
 	return "text"
 }
@@ -56,7 +60,7 @@ func (k *Key) read(text []byte, n *node) (value any, wrong string) {
 			return v, ""
 		}
 		return nil, k.complain(raw)
-	case k.Type == TypeList && n.kind == '[':
+	case (k.Type == TypeList || k.Type == TypeCommand) && n.kind == '[':
 		return k.readList(text, n)
 	case k.Type == TypeMap && n.kind == '{':
 		return k.readMap(text, n)
@@ -78,7 +82,7 @@ func (k *Key) readList(text []byte, n *node) (any, string) {
 }
 
 func (k *Key) checkList(list []string) (any, string) {
-	if k.adapter != nil && (len(list) == 0 || list[0] == "") {
+	if k.Type == TypeCommand && (len(list) == 0 || list[0] == "") {
 		return nil, "must begin with the program to run, and is empty"
 	}
 	return list, ""
@@ -154,6 +158,12 @@ func (k *Key) parse(s string) (value any, wrong string) {
 		value, ok = v, valid && v >= k.Min && v <= k.Max
 	case TypeList:
 		return k.parseList(s)
+	case TypeCommand:
+		words, err := shlex.Split(s)
+		if err != nil {
+			return nil, fmt.Sprintf("can't be split into a program and its arguments: %v", err)
+		}
+		return k.checkList(words)
 	case TypeMap:
 		ok = false
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/google/shlex"
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
@@ -70,7 +71,7 @@ func editorCommand() ([]string, error) {
 		if text == "" {
 			continue
 		}
-		words, err := command.Split(text)
+		words, err := shlex.Split(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s can't be split into a program and its arguments: %w", variable, err)
 		}
