@@ -355,7 +355,7 @@ func (l *leg) tellChange(s *step, v verdict) {
 	l.mu.Lock()
 	ph := s.phase
 	ph.changed = true
-	left := 0
+	left := 1 // a step of which the journal knows nothing is about to begin
 	if known := l.history.steps[s.key]; known != nil {
 		left = known.phase.left
 	}
