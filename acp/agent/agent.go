@@ -49,6 +49,9 @@ type Options struct {
 	// TurnEnded, where set, is called after each turn of a kept session with the
 	// turn's events, once it is answered. Leaving waits for it.
 	TurnEnded func(s SessionRecord, turn []Event)
+	// SessionEnded, where set, is called when a client closes or deletes a kept
+	// session, after TurnEnded for its last turn. It may go on later all the same.
+	SessionEnded func(s SessionRecord)
 	// TurnsWanted says whether TurnEnded wants to hear of a turn in a directory;
 	// nil: of all. It is asked at the beginning of each and must be quick.
 	TurnsWanted func(cwd string) bool

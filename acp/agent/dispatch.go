@@ -157,7 +157,16 @@ func (c *conn) closeSession(r *acp.Request) error {
 	delete(c.sessions, s.ID)
 	c.mu.Unlock()
 	s.Stop(host.StopCancelled)
-	s.WhenIdle(func() { r.Reply(struct{}{}) })
+	if s.kept == nil {
+		s.WhenIdle(func() { r.Reply(struct{}{}) })
+		return nil
+	}
+	s.WhenIdle(func() {
+		c.background(func() {
+			s.kept.closed()
+			r.Reply(struct{}{})
+		})
+	})
 	return nil
 }
 

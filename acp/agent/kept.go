@@ -190,6 +190,17 @@ func (k *keptThread) Tell() {
 	}
 }
 
+// closed tells that the client is done with the session.
+func (k *keptThread) closed() {
+	if k.o.SessionEnded == nil || !k.Observed() {
+		return
+	}
+	k.Tell()
+	k.telling.Lock()
+	defer k.telling.Unlock()
+	k.o.SessionEnded(k.session.record())
+}
+
 // News implements turn.Log.
 func (k *keptThread) News() string {
 	k.mu.Lock()

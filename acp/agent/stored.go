@@ -213,6 +213,13 @@ func (c *conn) deleteSession(r *acp.Request) error {
 		return nil
 	}
 	s.Stop(host.StopCancelled)
-	s.WhenIdle(func() { c.background(remove) })
+	s.WhenIdle(func() {
+		c.background(func() {
+			if s.kept != nil {
+				s.kept.closed()
+			}
+			remove()
+		})
+	})
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -171,24 +172,69 @@ func openRegular(dir, path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// Read reads a conversation. One that is not there is fs.ErrNotExist.
-func Read(dir, id string) (Conversation, error) {
+// Read returns the file of a conversation as it is: people write into it, too. One
+// that is not there is fs.ErrNotExist.
+func Read(dir, id string) ([]byte, error) {
 	from, err := path(dir, id)
 	if err != nil {
-		return Conversation{}, err
+		return nil, err
 	}
 	raw, err := readStart(dir, from, maxFile+1)
 	if err != nil {
-		return Conversation{}, err
+		return nil, err
 	}
 	if len(raw) > maxFile {
-		return Conversation{}, fmt.Errorf("the conversation %s has more than %d bytes", from, maxFile)
+		return nil, fmt.Errorf("the conversation %s has more than %d bytes", from, maxFile)
 	}
-	c, err := Parse(id, raw)
+	return raw, nil
+}
+
+// SetStatus writes into a conversation's front matter whether it goes on, and leaves
+// all else as it is, byte for byte. One without front matter that can be read has
+// nowhere to say it.
+func SetStatus(dir, id string, status Status) error {
+	to, err := path(dir, id)
 	if err != nil {
-		return Conversation{}, fmt.Errorf("reading the conversation %s: %w", from, err)
+		return err
 	}
-	return c, nil
+	start, err := readStart(dir, to, maxFront)
+	if err != nil {
+		return err
+	}
+	at, end := statusAt(start)
+	if at < 0 || Status(trim(string(start[at:end]))) == status {
+		return nil
+	}
+	raw, err := Read(dir, id)
+	if err != nil {
+		return err
+	}
+	if err := durable.Write(to, slices.Concat(raw[:at], []byte(" "+status), raw[end:])); err != nil {
+		return fmt.Errorf("writing the status of the conversation %s: %w", to, err)
+	}
+	return nil
+}
+
+// statusAt is where the value of the front matter's status stands, up to the end of
+// its line; -1 where there is none.
+func statusAt(raw []byte) (at, end int) {
+	front := bytes.TrimPrefix(raw, []byte("\ufeff"))
+	line := len(raw) - len(front)
+	for n := 0; ; n++ {
+		rest := raw[line:]
+		length := bytes.IndexByte(rest, '\n')
+		if length < 0 {
+			return -1, -1
+		}
+		text := bytes.TrimSuffix(rest[:length], []byte("\r"))
+		switch key, _, found := bytes.Cut(text, []byte(":")); {
+		case n == 0 && string(text) != "---", n > 0 && string(text) == "---":
+			return -1, -1
+		case found && trim(string(key)) == "status":
+			return line + len(key) + 1, line + len(text)
+		}
+		line += length + 1
+	}
 }
 
 // readStart reads at most the first n bytes.
@@ -211,7 +257,8 @@ type Entry struct {
 }
 
 // List returns the conversations in a folder, by file name. Where there is no
-// folder there are none; files that are none are left out.
+// folder there are none. A file whose front matter can't be read, as that of
+// somebody's own, is listed with what its name says.
 func List(dir string) ([]Entry, error) {
 	if err := checkDir(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -234,7 +281,7 @@ func List(dir string) ([]Entry, error) {
 		}
 		c, err := Parse(id, raw)
 		if err != nil {
-			continue
+			c.Meta = Meta{ID: id, Agent: unknownAgent, Status: Open}
 		}
 		out = append(out, Entry{id, c.Meta})
 	}

@@ -20,6 +20,14 @@ func newDir(t *testing.T) string {
 	return filepath.Join(t.TempDir(), ".chant-acp", "conversations")
 }
 
+func readParsed(dir, id string) (Conversation, error) {
+	raw, err := Read(dir, id)
+	if err != nil {
+		return Conversation{}, err
+	}
+	return Parse(id, raw)
+}
+
 func TestFiles(t *testing.T) {
 	dir := newDir(t)
 	if list, err := List(dir); err != nil || len(list) != 0 {
@@ -40,7 +48,7 @@ func TestFiles(t *testing.T) {
 	if err := Create(dir, Meta{ID: "s1", Agent: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(dir, "s1")
+	got, err := readParsed(dir, "s1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +59,7 @@ func TestFiles(t *testing.T) {
 	if err := Append(dir, "s2", Turn{Role: System, Attribution: "me", Content: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = Read(dir, "s2")
+	got, err = readParsed(dir, "s2")
 	if err != nil || got.Agent != "me" || len(got.Turns) != 1 || got.Turns[0].At.Before(before) || got.Started.Before(before) {
 		t.Errorf("made by its first turn: %+v %v", got, err)
 	}
@@ -65,7 +73,7 @@ func TestFiles(t *testing.T) {
 	for _, e := range list {
 		ids = append(ids, e.ID+" "+e.Meta.Agent)
 	}
-	if want := []string{"old a", "s1 chant-acp", "s2 me"}; err != nil || !cmp.Equal(want, ids) {
+	if want := []string{"broken unknown", "old a", "s1 chant-acp", "s2 me"}; err != nil || !cmp.Equal(want, ids) {
 		t.Errorf("%v %v, want %v", ids, err, want)
 	}
 	for _, path := range []string{dir, filepath.Dir(dir), filepath.Join(dir, "s1.md")} {
@@ -98,13 +106,13 @@ func TestCreateAtOnce(t *testing.T) {
 			if err := Append(dir, "s1", Turn{Role: User, Attribution: fmt.Sprint(i), Content: "x"}); err != nil {
 				t.Error(err)
 			}
-			if _, err := Read(dir, "s1"); err != nil {
+			if _, err := readParsed(dir, "s1"); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	c, err := Read(dir, "s1")
+	c, err := readParsed(dir, "s1")
 	if err != nil || len(c.Turns) != n {
 		t.Errorf("%d turns (%v), want %d", len(c.Turns), err, n)
 	}
@@ -133,7 +141,7 @@ func TestTorn(t *testing.T) {
 		if err := Append(dir, "s1", last); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Read(dir, "s1")
+		c, err := readParsed(dir, "s1")
 		if err != nil || len(c.Turns) == 0 || !cmp.Equal(last, c.Turns[len(c.Turns)-1]) {
 			t.Fatalf("cut at %d: %+v %v", cut, c.Turns, err)
 		}
@@ -186,5 +194,36 @@ func TestInTheWay(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(outside); len(entries) != 1 {
 		t.Errorf("made outside: %v", entries)
+	}
+}
+
+// The status is all that changes.
+func TestSetStatus(t *testing.T) {
+	const tail = "---\n\nnotes\r\nstatus: mine  \n\n## user - none\n\xff"
+	for name, c := range map[string]struct{ is, want string }{
+		"open":            {"---\nid: a\nstatus: open\n" + tail, "---\nid: a\nstatus: closed\n" + tail},
+		"closed already":  {"---\nstatus:  closed \n" + tail, "---\nstatus:  closed \n" + tail},
+		"of an editor":    {"\ufeff---\r\nstatus:open\r\nx: y\r\n---\r\n", "\ufeff---\r\nstatus: closed\r\nx: y\r\n---\r\n"},
+		"none":            {"---\nid: a\n" + tail, "---\nid: a\n" + tail},
+		"no front matter": {"status: open\n" + tail, "status: open\n" + tail},
+		"empty":           {"", ""},
+	} {
+		dir := newDir(t)
+		if err := Create(dir, Meta{ID: "other"}); err != nil { // makes the folder
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "s1.md")
+		if err := os.WriteFile(file, []byte(c.is), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := SetStatus(dir, "s1", Closed); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != c.want {
+			t.Errorf("%s: %q %v\nwant %q", name, got, err, c.want)
+		}
+	}
+	if err := SetStatus(newDir(t), "s1", Closed); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }

@@ -55,17 +55,17 @@ func (c conversationRoutes) list(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"conversations": list})
 }
 
-// get serves GET /conversations/{id}: its markdown.
+// get serves GET /conversations/{id}: its file, byte for byte.
 func (c conversationRoutes) get(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	read, err := conversation.Read(c.dir, id)
+	raw, err := conversation.Read(c.dir, id)
 	switch {
 	case errors.Is(err, conversation.ErrBadID), errors.Is(err, fs.ErrNotExist):
 		return notFound.problem("there is no conversation %q; GET /conversations lists them", brief.Bytes(id, 100))
 	case err != nil:
 		return conflict.problem("%v", err)
 	}
-	writeBody(w, http.StatusOK, "text/markdown; charset=utf-8", read.Markdown())
+	writeBody(w, http.StatusOK, "text/markdown; charset=utf-8", raw)
 	return nil
 }
 

@@ -106,6 +106,22 @@ func TestConversations(t *testing.T) {
 	if a.status != http.StatusOK || a.body != want || a.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("%d %v\n%s", a.status, a.header, a.body)
 	}
+	// What a person wrote is served as they wrote it, whatever it is.
+	for id, text := range map[string]string{
+		"notes":   "# My notes\r\n\r\nno front matter, and a byte that is no text: \xff\n",
+		"edited":  want + "text of mine  \n## user - no heading\n\n## assistant — 2026-11-01T12:00:01.000Z  \nx\n\n\n",
+		"strange": "---\nid: other\nunfinished: front matter\n",
+		"empty":   "",
+	} {
+		write(t, filepath.Join(dir, id+".md"), text, 0o600)
+		if a := r.request("GET", "/conversations/"+id, ""); a.status != http.StatusOK || a.body != text {
+			t.Errorf("%s: %d %q\nwant %q", id, a.status, a.body, text)
+		}
+	}
+	decodeInto(t, r.request("GET", "/conversations", ""), http.StatusOK, &got)
+	if len(got.Conversations) != 5 {
+		t.Errorf("%+v", got)
+	}
 	write(t, filepath.Join(r.Workspace(), "secret.md"), "secret", 0o600)
 	for _, id := range []string{"sess_2", "..%2F..%2Fsecret", ".hidden", "%00", "a%2Fb", strings.Repeat("a", 300)} {
 		wantProblem(t, r.request("GET", "/conversations/"+id, ""), http.StatusNotFound, "not-found")

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -77,6 +79,24 @@ func (c *conversations) turnEnded(s agent.SessionRecord, turn []agent.Event) {
 	}
 }
 
+// sessionEnded closes the conversation of a session. A turn that comes all the same
+// opens it again.
+func (c *conversations) sessionEnded(s agent.SessionRecord) {
+	dir := c.dir
+	if dir == "" {
+		dir = conversationsOf(s.Cwd)
+	}
+	if dir == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.made, filepath.Join(dir, s.ID))
+	if err := conversation.SetStatus(dir, s.ID, conversation.Closed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.log.Warn().Err(err).Str("session", s.ID).Msg("a conversation was not closed")
+	}
+}
+
 func (c *conversations) add(dir string, s agent.SessionRecord, turn []agent.Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,6 +108,9 @@ func (c *conversations) add(dir string, s agent.SessionRecord, turn []agent.Even
 		}
 		m := conversation.Meta{ID: s.ID, Agent: conversation.AgentName, Started: s.Created, Status: conversation.Open}
 		if err := conversation.Create(dir, m); err != nil {
+			return err
+		}
+		if err := conversation.SetStatus(dir, s.ID, conversation.Open); err != nil {
 			return err
 		}
 		c.made[key] = true

@@ -5,6 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/acp/agent"
 )
 
 func TestConversationsOf(t *testing.T) {
@@ -49,4 +54,23 @@ func makePath(root, path string) error {
 		return os.Symlink(filepath.Join(root, to), filepath.Join(root, link))
 	}
 	return os.MkdirAll(filepath.Join(root, path), 0o755)
+}
+
+// A conversation is closed with its session, and open again with the next turn.
+func TestConversationsClose(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	c := newConversations(zerolog.Nop(), dir)
+	s := agent.SessionRecord{ID: "sess_1", Cwd: t.TempDir()}
+	turn := []agent.Event{{Kind: agent.EventPrompt, Turn: "t", Prompt: []acp.ContentBlock{acp.Text("hello")}}}
+	c.sessionEnded(s) // of which nothing was written
+	for _, want := range []string{"status: open\n", "status: closed\n", "status: open\n"} {
+		if strings.Contains(want, "closed") {
+			c.sessionEnded(s)
+		} else {
+			c.turnEnded(s, turn)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, "sess_1.md")); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("want %q: %s %v", want, text, err)
+		}
+	}
 }
