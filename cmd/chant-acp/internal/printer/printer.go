@@ -179,7 +179,7 @@ func (f *fences) strip(text string) string {
 	for text != "" {
 		line, rest, whole := strings.Cut(text, "\n")
 		if !whole {
-			if !f.mid && strings.Trim(line, "`") == "" {
+			if !f.mid && isLetters(strings.TrimLeft(line, "`")) && (line == "" || line[0] == '`') {
 				f.held = line
 				break
 			}
@@ -198,20 +198,23 @@ func (f *fences) strip(text string) string {
 
 // isFence says whether a whole line opens or closes a block.
 func (f *fences) isFence(line string) bool {
-	n := len(line)
-	if n < 3 || strings.Trim(line, "`") != "" {
+	info := strings.TrimLeft(line, "`")
+	n := len(line) - len(info)
+	if n < 3 || !isLetters(info) {
 		return false
 	}
 	switch {
-	case f.open == 0:
+	case f.open == 0: // info is the language
 		f.open = n
-	case n >= f.open:
+	case n >= f.open && info == "":
 		f.open = 0
 	default:
 		return false
 	}
 	return true
 }
+
+func isLetters(s string) bool { return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == "" }
 
 // flush ends the text: what was held back is printed unless it is a fence.
 func (f *fences) flush() string {

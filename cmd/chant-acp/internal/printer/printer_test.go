@@ -9,8 +9,8 @@ import (
 
 // Code blocks are printed without their fences, however the text is cut.
 func TestFences(t *testing.T) {
-	const text = "Look:\n\n````\n```\ninside\n```\n````\n`a` and ``` b\n"
-	const want = "Look:\n\n```\ninside\n```\n`a` and ``` b\n"
+	const text = "Look:\n\n````\n```\ninside\n```\n````\n```sh\nmake\n```go\n```\n`a` and ``` b\n"
+	const want = "Look:\n\n```\ninside\n```\nmake\n```go\n`a` and ``` b\n"
 	if got := Unfence(text); got != want {
 		t.Errorf("%q", got)
 	}
