@@ -24,6 +24,10 @@ type Host interface {
 	// Subject is what Start would run now, by its bytes; nothing is started. A
 	// question is about it, and its answer holds for nothing else.
 	Subject(ctx context.Context, inv *command.Invocation) (subject.Subject, error)
+	// Commit is the commit that the project is at, "" where it is not known, and
+	// whether its tree holds nothing but that; nil where that is not known. No
+	// program is started.
+	Commit(ctx context.Context) (commit string, clean *bool)
 	// Offer is the command of an invocation as the project offers it now, whatever
 	// its arguments: what a person allows. ok is false for what comes with this
 	// program and starts nothing of the project.

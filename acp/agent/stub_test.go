@@ -124,6 +124,12 @@ func (h *stubHost) Subject(_ context.Context, inv *command.Invocation) (subject.
 	})
 }
 
+// Commit is always the same.
+func (h *stubHost) Commit(context.Context) (string, *bool) {
+	clean := true
+	return "4f5e6d", &clean
+}
+
 // Offer is the entry of a command, with the file version of the root.
 func (h *stubHost) Offer(_ context.Context, inv *command.Invocation) (host.Offer, bool, error) {
 	o, ok := h.AllowList().Registry.OfferedBy(inv)

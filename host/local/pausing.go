@@ -144,7 +144,8 @@ func (l *leg) askFirst(s *step) error {
 
 // askAbout writes down what a gate is about to ask about.
 func (l *leg) askAbout(s *step) (digest string, err error) {
-	a := asked{Commit: l.Commit, Clean: l.Clean}
+	tree := l.rt.lookAtTree(l.ctx)() // as it is now, and not when the run began
+	a := asked{Commit: tree.Commit, Clean: tree.Clean}
 	l.mu.Lock()
 	a.Subject, err = l.rt.subject(l.record, l.history, s, nil)
 	l.mu.Unlock()

@@ -3,12 +3,26 @@ package project
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/gitstate"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/subject"
 )
+
+// commitWait bounds how long the work tree is looked at: what is found is shown and
+// decides nothing.
+const commitWait = time.Second
+
+// Commit implements host.Host.
+func (p *Project) Commit(ctx context.Context) (string, *bool) {
+	ctx, cancel := context.WithTimeout(ctx, commitWait)
+	defer cancel()
+	s := gitstate.Read(ctx, p.Dir())
+	return s.Commit, s.Clean
+}
 
 // Subject implements host.Host. Of a line that runs an Op it is all of the Op; of
 // any other built-in, which starts nothing, the line.

@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"host/pause":          {},
 	"host/process":        {},
 	"host/process/hopper": {},
-	"host/project":        {"command", "host", "host/local", "host/op", "host/op/eval", "host/process", "host/subject"},
+	"host/project":        {"command", "host", "host/gitstate", "host/local", "host/op", "host/op/eval", "host/process", "host/subject"},
 	"host/subject":        {},
 
 	"runtime/allow":          {"host", "host/subject"},

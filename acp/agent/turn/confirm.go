@@ -39,6 +39,18 @@ type pendingConfirm struct {
 type asked struct {
 	subject subject.Subject
 	at      time.Time
+	// commit and clean are where the project was, for people.
+	commit string
+	clean  *bool
+}
+
+// question is asks, with what else a person is shown.
+func (t *Turn) question(inv *command.Invocation) (asked, error) {
+	q, err := t.asks(inv)
+	if err == nil {
+		q.commit, q.clean = t.session.host.Commit(t.context())
+	}
+	return q, err
 }
 
 // asks is the question whether inv may run.
@@ -48,7 +60,7 @@ func (t *Turn) asks(inv *command.Invocation) (asked, error) {
 	if err != nil {
 		return asked{}, fmt.Errorf("%s was not run, because what it would run can't be read: %w", view.Code(inv.Line), err)
 	}
-	return asked{s, at}, nil
+	return asked{subject: s, at: at}, nil
 }
 
 // holds says why the answer to a question is void: what would run now is something
@@ -111,7 +123,7 @@ func (t *Turn) askRetype(inv *command.Invocation) outcome {
 	if why := t.noPerson(); why != "" {
 		return t.refuse(fmt.Errorf("%s was not run: %s", view.Code(inv.Line), why))
 	}
-	q, err := t.asks(inv)
+	q, err := t.question(inv)
 	if err != nil {
 		return t.refuse(err)
 	}
@@ -254,7 +266,7 @@ func (x *execution) askPerson() (outcome, bool) {
 	for {
 		before := slot.changed()
 		slot.release(false)
-		q, err := t.asks(x.inv)
+		q, err := t.question(x.inv)
 		if err != nil {
 			x.Fail(err.Error())
 			return x.titled(t.refuse(err)), false
@@ -331,7 +343,7 @@ func (x *execution) answer() (outcome, bool) {
 			ToolCallID: x.ID, Title: x.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),
 			Content: []acp.ToolCallContent{acp.ToolText(x.describe())},
 		},
-		Meta: acp.Meta{"chant": map[string]any{"digest": x.asked.short(), "steps": x.asked.steps()}},
+		Meta: acp.Meta{"chant": x.asked.meta()},
 		Options: []acp.PermissionOption{
 			{OptionID: optionAllow, Name: "Run it", Kind: acp.AllowOnce},
 			{OptionID: optionReject, Name: "Don't run it", Kind: acp.RejectOnce},
@@ -371,10 +383,28 @@ func (x *execution) describe() string { return describe(x.inv, *x.asked) }
 // describe shows what would run and where, in full as far as it fits, and the
 // digest of it.
 func describe(inv *command.Invocation, q asked) string {
-	return view.FencedAs("sh", view.Cut(view.Visible(command.Quote(inv.Argv)), view.FieldBytes)) + "\n\nin " + view.Code(inv.Dir) + ", digest " + view.Code(q.short())
+	return view.FencedAs("sh", view.Cut(view.Visible(command.Quote(inv.Argv)), view.FieldBytes)) + "\n\nin " + view.Code(inv.Dir) + q.about()
 }
 
 func (a asked) short() string { return subject.Short(a.subject.Digest()) }
 
-// steps are the command lines that were asked about, bounded.
-func (a asked) steps() []string { return view.Lines(a.subject.Steps) }
+// about says which bytes the question is for.
+func (a asked) about() string {
+	text := ", digest " + view.Code(a.short())
+	if commit := view.CommitText(a.commit, a.clean); commit != "" {
+		text += ", commit " + view.Code(commit)
+	}
+	return text
+}
+
+// meta is _meta.chant of the question.
+func (a asked) meta() map[string]any {
+	m := map[string]any{"digest": a.short(), "steps": view.Lines(a.subject.Steps)}
+	if a.commit != "" {
+		m["commit"] = a.commit
+	}
+	if a.clean != nil {
+		m["clean"] = *a.clean
+	}
+	return m
+}

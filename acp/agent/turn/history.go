@@ -35,7 +35,7 @@ func (s *Thread) apply(e view.Event) {
 	case e.Kind == view.EventCode && e.Code != nil && e.Code.Subject != nil:
 		s.guesses = 0
 		s.pending[e.Code.Code] = pendingConfirm{
-			words: e.Code.Words, env: e.Code.Environment, asked: asked{*e.Code.Subject, e.Time}, until: e.Code.Until,
+			words: e.Code.Words, env: e.Code.Environment, asked: asked{subject: *e.Code.Subject, at: e.Time}, until: e.Code.Until,
 		}
 	case e.Kind == view.EventUsed:
 		s.use(e.Text)

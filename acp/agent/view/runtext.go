@@ -169,7 +169,7 @@ func gateAbout(w host.OpWait) string {
 	if len(w.Steps)+len(w.Evidence) > 0 {
 		row("digest", w.Digest)
 	}
-	row("commit", commitText(w.Commit, w.Clean))
+	row("commit", CommitText(w.Commit, w.Clean))
 	for i, step := range w.Steps {
 		if i == maxSteps {
 			row("runs", more(len(w.Steps)-i))
@@ -339,7 +339,7 @@ func RunText(r host.RunInfo) string {
 		row("parameter", name+"="+r.Params[name])
 	}
 	row("digest", r.Short)
-	row("commit", commitText(r.Commit, r.Clean))
+	row("commit", CommitText(r.Commit, r.Clean))
 	row("began", spanOf(r))
 	row("by", strings.TrimSpace(r.User+" "+r.Client))
 	row("started by", r.Parent)
@@ -380,8 +380,8 @@ func changedText(r host.RunInfo) string {
 	return text + " To end it, or to begin anew, type one of\n\n" + Fenced(strings.Join(lines, "\n")) + "\n"
 }
 
-// commitText is a commit and whether the tree held nothing but that, in git's words.
-func commitText(commit string, clean *bool) string {
+// CommitText is a commit and whether the tree held nothing but that, in git's words.
+func CommitText(commit string, clean *bool) string {
 	switch {
 	case commit == "" || clean == nil:
 		return commit
