@@ -47,7 +47,7 @@ const (
 	// needNobody is open everywhere.
 	needNobody
 	// needProtocol is needToken for WebSockets, whose pages can't send headers: the
-	// token may be in a subprotocol, of a page that is trusted.
+	// token, or a capability, may be in a subprotocol, of a page that is trusted.
 	needProtocol
 	// needRead is open on loopback too where reads were opened.
 	needRead
@@ -102,11 +102,13 @@ func bearerOf(r *http.Request) string {
 const (
 	// ptyProtocol is the subprotocol of a terminal's WebSocket.
 	ptyProtocol = "chant-acp.pty"
-	// bearerPrefix begins one that holds the token. It is never answered with.
+	// bearerPrefix begins one that holds the token, or a capability. It is never
+	// answered with.
 	bearerPrefix = "bearer."
 )
 
-// protocolToken is the token among the subprotocols that a WebSocket offers.
+// protocolToken is the token, or the capability, among the subprotocols that a
+// WebSocket offers.
 func protocolToken(r *http.Request) string {
 	for offered := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
 		if token, ok := strings.CutPrefix(strings.TrimSpace(offered), bearerPrefix); ok {

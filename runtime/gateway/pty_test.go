@@ -287,14 +287,17 @@ func TestPTYOfAPage(t *testing.T) {
 		return websocket.Dial(t.Context(), r.URL()+"/sessions/term/pty", &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
 	}
 	for _, origin := range []string{"https://panel.example", "http://localhost:3000"} {
-		conn, resp, err := dial(origin, "bearer."+r.Token(), ptyProtocol)
-		if err != nil {
-			t.Fatalf("%s: %v", origin, err)
+		capability, _ := r.access.people.Grant(time.Now())
+		for _, secret := range []string{capability, r.Token()} {
+			conn, resp, err := dial(origin, "bearer."+secret, ptyProtocol)
+			if err != nil {
+				t.Fatalf("%s: %v", origin, err)
+			}
+			if got := resp.Header.Values("Sec-WebSocket-Protocol"); len(got) != 1 || got[0] != ptyProtocol {
+				t.Errorf("%q was answered", got)
+			}
+			conn.CloseNow()
 		}
-		if got := resp.Header.Values("Sec-WebSocket-Protocol"); len(got) != 1 || got[0] != ptyProtocol {
-			t.Errorf("%q was answered", got)
-		}
-		conn.CloseNow()
 	}
 	for _, c := range []struct {
 		origin   string
