@@ -2,14 +2,12 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
-	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
@@ -26,8 +24,14 @@ func (rt *Runtime) CancelRun(ctx context.Context, ref host.RunRef, by host.Actor
 		if err := rt.askForEnd(ctx, k, by); err != nil {
 			return host.RunInfo{}, err
 		}
-	} else if err := rt.end(ctx, k, "", by); err != nil {
-		return host.RunInfo{}, err
+		if k, err = rt.load(k.id()); err != nil {
+			return host.RunInfo{}, err
+		}
+	}
+	if k.state().Open() { // also where the process stopped before it came to the end that was asked for
+		if err := rt.end(ctx, k, "", by); err != nil {
+			return host.RunInfo{}, err
+		}
 	}
 	return rt.RunInfo(ctx, host.RunRef{ID: k.id()})
 }
@@ -80,12 +84,20 @@ func (h *history) wasRejected() bool {
 	return false
 }
 
-// askForEnd leaves a note for the process that runs it, and waits for the end.
+// askForEnd asks the process that runs it, and waits until none does. One that has
+// stopped by now is not asked.
 func (rt *Runtime) askForEnd(ctx context.Context, k *kept, by host.Actor) error {
-	text, err := json.Marshal(map[string]any{"user": osUser(), "client": by.Client, "at": rt.o.Now().UTC()})
-	if err == nil {
-		err = durable.Write(k.cancel(), text)
+	j, err := openJournal(k.journal(), rt.o.Now)
+	if err != nil {
+		return err
 	}
+	defer j.close()
+	err = j.locked(ctx, func() error {
+		if j.history.status != nil || j.history.cancel != nil {
+			return nil
+		}
+		return j.write(entry{Kind: entryCancel, User: osUser(), Client: by.Client})
+	})
 	if err != nil {
 		return fmt.Errorf("asking for the end of the run %s: %w", k.id(), err)
 	}

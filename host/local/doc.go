@@ -4,12 +4,11 @@
 // Below the folder of runs, by project:
 //
 //	<project>/<run>/run.json        what was asked; never changed
-//	<project>/<run>/journal.jsonl   what happened, one entry a line
+//	<project>/<run>/journal.jsonl   what happened and was decided, one entry a line
 //	<project>/<run>/asked-<digest>.json  what a gate asked about (host/subject)
-//	<project>/<run>/state/          what it waits for: a host/pause store
+//	<project>/<run>/state/          what steps are given: a host/pause store
 //	<project>/<run>/output.log      what its steps printed
 //	<project>/<run>/lock            held (flock) while something of it runs
-//	<project>/<run>/cancel.json     there once somebody asked for its end
 //	<project>/.open/<identity>      the id of the newest run of an identity
 //
 // <project> is made of the project's real path. The identity of a run is its
@@ -22,6 +21,10 @@
 // its guard (host/process), which lets go of it when the last process is gone. A
 // journal that says a run is under way, with nobody holding its lock, is that of
 // an interrupted run.
+//
+// Those who decide about a run, or ask for its end, append to the journal, too, each
+// under a lock of that file (flock) for as long as it writes. What steps are given of
+// it are copies, which nothing here reads.
 //
 // What can't be understood is renamed, never emptied, and the run is told of as
 // unreadable.

@@ -22,6 +22,7 @@ type history struct {
 	current string // the key of the step that began last and is not over
 	failed  bool   // a step of the phases did
 	failing *entry
+	cancel  *entry // was asked for while the last leg goes on
 	status  *entry // of the last leg; nil while it goes on, or where it was killed
 	set     map[string]string
 	lacks   string // why the log is not whole; "" where it is
@@ -156,6 +157,9 @@ func (h *history) take(e entry) error {
 	switch e.Kind {
 	case entryLeg:
 		return h.takeLeg(e)
+	case entryCancel:
+		h.cancel = &e
+		return nil
 	case entryStatus:
 		return h.takeStatus(e)
 	case entryFailing:
@@ -173,7 +177,7 @@ func (h *history) takeLeg(e entry) error {
 	if h.legs == 0 {
 		h.began = e.Time
 	}
-	h.legs, h.leg, h.status = e.Leg, e, nil
+	h.legs, h.leg, h.cancel, h.status = e.Leg, e, nil, nil
 	return nil
 }
 

@@ -28,6 +28,7 @@ const (
 	entryVoid    = "void"    // what came of a gate, or will of its question, counts no more
 	entryEnd     = "end"     // a step is over
 	entryFailing = "failing" // a step failed, and the compensation is about to begin
+	entryCancel  = "cancel"  // the process is asked to stop for good
 	entryStatus  = "status"  // the process has let go of the run
 )
 
@@ -38,7 +39,7 @@ type entry struct {
 
 	Leg    int    `json:"leg,omitempty"` // leg
 	PID    int    `json:"pid,omitempty"`
-	User   string `json:"user,omitempty"`
+	User   string `json:"user,omitempty"` // leg, cancel
 	Client string `json:"client,omitempty"`
 	Steps  int    `json:"steps,omitempty"` // how many the phases have
 	Op     string `json:"op,omitempty"`    // for those who look where the record is lost

@@ -91,6 +91,8 @@ func TestReadJournal(t *testing.T) {
 		{"a step behind a gate that waits", and(ask, start("p2s2")), "", "p2s2 comes before what lies before it is over"},
 		{"a step behind a gate that is asked again", and(ask, approve, approved, `{"kind":"void","step":"p2s1"}`, ask, start("p2s2")), "", "p2s2 comes before what lies before it is over"},
 		{"a gate that nobody decided", and(ask, end("p2s1", "completed")), "", "the step p2s1 is passed, and nobody decided"},
+		{"cancelled by somebody else", []string{leg, start("p1s1"), `{"kind":"cancel","user":"u"}`, end("p1s1", "cancelled"), status("cancelled")}, "", ""},
+		{"a cancel that nobody hears", []string{leg, status("interrupted"), `{"kind":"cancel","user":"u"}`}, "", "no process had taken the run up"},
 		{"a gate that failed of itself", and(ask, end("p2s1", "failed")), "", "the step p2s1 failed, and nobody decided that"},
 		{"a gate that was rejected and passed", and(ask, reject, approved), "", "nobody decided"},
 		{"a gate that ran out and passed", and(ask, expire, approved), "", "nobody decided"},
@@ -293,12 +295,15 @@ func TestCancelFromElsewhere(t *testing.T) {
 	if _, _, err := r.start(named("long")); !isRefusal(err, "is running") {
 		t.Errorf("once more: %v", err)
 	}
-	i, err := r.rt.CancelRun(t.Context(), host.RunRef{Op: "long"}, host.Actor{})
+	i, err := r.rt.CancelRun(t.Context(), host.RunRef{Op: "long"}, host.Actor{Client: "zed"})
 	if err != nil || i.State != host.RunCancelled {
 		t.Errorf("%+v, %v", i, err)
 	}
 	if res := run.Wait(); res.Run.State != host.RunCancelled {
 		t.Errorf("%+v", res)
+	}
+	if h, err := readJournal(r.rt.folder(run.ID()).journal()); err != nil || h.cancel == nil || h.cancel.User == "" || h.cancel.Client != "zed" {
+		t.Errorf("the journal does not say who asked: %+v, %v", h.cancel, err)
 	}
 }
 

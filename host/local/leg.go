@@ -2,9 +2,7 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -77,9 +75,6 @@ func (l *leg) open(ctx context.Context) error {
 	l.history = h
 	if l.unguard, err = process.Hold(ctx, l.lock.File()); err != nil {
 		return fmt.Errorf("the run %s was not started: %w", l.ID(), err)
-	}
-	if err := os.Remove(l.folder.cancel()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
 	}
 	if ctx.Err() != nil { // the last moment at which nothing has happened yet
 		return context.Cause(ctx)
@@ -287,7 +282,7 @@ func (l *leg) watchForCancel() func() {
 			case <-quit:
 				return
 			case <-again.C:
-				if _, err := os.Lstat(l.folder.cancel()); err == nil {
+				if l.cancelAsked() {
 					l.Stop(host.StopCancelled)
 					return
 				}
@@ -295,6 +290,14 @@ func (l *leg) watchForCancel() func() {
 		}
 	}()
 	return func() { close(quit); <-done }
+}
+
+// cancelAsked says whether somebody asked for the end of this leg.
+func (l *leg) cancelAsked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.journal.locked(l.ctx, func() error { return nil }) // what is wrong with it the next entry tells
+	return l.history.cancel != nil
 }
 
 // tell tells of an event.

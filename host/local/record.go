@@ -74,7 +74,6 @@ func (f folder) record() string       { return filepath.Join(f.dir, "run.json") 
 func (f folder) journal() string      { return filepath.Join(f.dir, "journal.jsonl") }
 func (f folder) lockFile() string     { return filepath.Join(f.dir, "lock") }
 func (f folder) output() string       { return filepath.Join(f.dir, "output.log") }
-func (f folder) cancel() string       { return filepath.Join(f.dir, "cancel.json") }
 func (f folder) pauses() *pause.Store { return pause.New(filepath.Join(f.dir, "state")) }
 
 // A damageError says that what is kept of a run can't be understood.
