@@ -85,7 +85,7 @@ func (b *busy) call(p *person, path, body string) {
 		req, _ := http.NewRequest("POST", p.at.URL+path, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
-		resp, err := (&http.Client{Transport: withToken(p.at.Token)}).Do(req)
+		resp, err := (&http.Client{Transport: withToken(p.bearer)}).Do(req)
 		if err != nil {
 			b.calls <- err.Error()
 			return
