@@ -82,7 +82,7 @@ func notAllowed(inv *command.Invocation, root string, a host.Allowance) error {
 	if !a.Before.IsZero() {
 		why = "it is not what a person allowed"
 		if a.Changed != "" {
-			why += ": " + view.Visible(view.OneLine(a.Changed))
+			why += ": " + view.Prose(a.Changed)
 		}
 	}
 	return fmt.Errorf("%s was not run: %s. To look at it and allow it, a person types %s", view.Code(inv.Line), why,
@@ -237,7 +237,7 @@ func offerText(o host.Offer, a host.Allowance) string {
 	}
 	text := fmt.Sprintf("%s is not what was allowed on %s", name, view.Moment(a.Before))
 	if a.Changed != "" {
-		text += ": " + view.Visible(view.OneLine(a.Changed))
+		text += ": " + view.Prose(a.Changed)
 	}
 	text += "."
 	if a.Difference != "" {

@@ -3,7 +3,6 @@ package view
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -65,7 +64,7 @@ func (v *Run) Take(e host.OpEvent) {
 	case *host.OpPlan:
 		v.showPlan(e)
 	case *host.OpNotice:
-		v.say(Cut(strings.TrimSpace(e.Text), PieceBytes))
+		v.say(Cut(Prose(e.Text), PieceBytes))
 	case *host.StepStarted:
 		v.started(e)
 	case *host.StepOutput:

@@ -78,7 +78,7 @@ func failedStep(s *host.StepResult) string {
 		text += fmt.Sprintf(" with exit code %d", *s.ExitCode)
 	}
 	if s.Err != "" {
-		text += ": " + brief.Runes(OneLine(s.Err), TitleRunes)
+		text += ": " + Prose(brief.Runes(OneLine(s.Err), TitleRunes))
 	}
 	return SentenceEnd(text)
 }
@@ -105,13 +105,13 @@ func WaitText(w host.OpWait) string {
 	text := Sentence(waitsFor(w))
 	switch {
 	case w.State == host.WaitApproved && w.Void != "":
-		return text + " " + Sentence(DecisionText(w)) + " That is void: " + SentenceEnd(Visible(OneLine(w.Void))) +
+		return text + " " + Sentence(DecisionText(w)) + " That is void: " + SentenceEnd(Prose(w.Void)) +
 			" To be asked anew, type\n\n" + Fenced(w.Continue) + "\n"
 	case w.State != host.WaitOpen && w.Kind == host.WaitGate:
 		text += " " + Sentence(DecisionText(w))
 	case w.State != host.WaitOpen:
 	case w.Kind == host.WaitGate && w.Void != "":
-		return text + " An approval would be void: " + SentenceEnd(Visible(OneLine(w.Void))) +
+		return text + " An approval would be void: " + SentenceEnd(Prose(w.Void)) +
 			" To be asked anew, or to decline, type one of\n\n" + Fenced(w.Continue+"\n"+w.Reject) + "\n"
 	case w.Kind == host.WaitGate:
 		text += gateAbout(w)
@@ -143,7 +143,7 @@ func waitsFor(w host.OpWait) string {
 		return fmt.Sprintf("the run %s of %s sleeps until %s", w.RunID, Code(w.Op), Moment(w.Until))
 	}
 	if w.Description != "" {
-		text += " (" + Visible(OneLine(w.Description)) + ")"
+		text += " (" + Prose(w.Description) + ")"
 	}
 	if !w.Until.IsZero() {
 		text += ", until " + Moment(w.Until)
@@ -243,13 +243,13 @@ func DecisionText(w host.OpWait) string {
 		return text[:len(text)-len("was expired")] + "was not decided in time, which counts as a rejection"
 	}
 	if w.By != "" {
-		text += " by " + Visible(OneLine(w.By))
+		text += " by " + Prose(w.By)
 	}
 	if !w.At.IsZero() {
 		text += " at " + Moment(w.At)
 	}
 	if w.Note != "" {
-		text += ": " + Visible(brief.Runes(OneLine(w.Note), TitleRunes))
+		text += ": " + Prose(brief.Runes(OneLine(w.Note), TitleRunes))
 	}
 	return text
 }
@@ -361,7 +361,7 @@ func RunText(r host.RunInfo) string {
 // changedText says why an open run can't go on, and what is left of it: no line
 // that would be refused.
 func changedText(r host.RunInfo) string {
-	text := "\n" + Sentence(Visible(OneLine(r.Changed))) + " The run can't go on as it is."
+	text := "\n" + Sentence(Prose(r.Changed)) + " The run can't go on as it is."
 	var lines []string
 	for _, w := range r.Waits {
 		switch {

@@ -95,7 +95,7 @@ func stepHeader(mark string, info host.StepInfo) string {
 	if info.Compensation {
 		undo = "Undo: "
 	}
-	phase := brief.Runes(OneLine(Visible(info.Phase)), TitleRunes)
+	phase := Prose(brief.Runes(OneLine(info.Phase), TitleRunes))
 	return fmt.Sprintf("\n%s%s%s › %s\n", mark, undo, phase, Code(brief.Runes(OneLine(info.Title), TitleRunes)))
 }
 

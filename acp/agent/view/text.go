@@ -63,6 +63,28 @@ func Visible(s string) string {
 
 func isShapeless(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
+// Prose is text of a project inside a sentence of ours: on one line, and with no
+// image, link, HTML or mark of Markdown that acts (CommonMark 0.31.2, 2.4: a
+// backslash before punctuation takes its meaning; GFM's addresses are links without
+// brackets).
+func Prose(s string) string {
+	s = Visible(OneLine(s))
+	if !strings.ContainsAny(s, actsInMarkdown) && !strings.Contains(s, "www.") && !strings.Contains(s, "://") {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(actsInMarkdown, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "www.", `www\.`), "://", `\://`)
+}
+
+// actsInMarkdown are the characters that mark something up, or make a link of an address.
+const actsInMarkdown = "\\`*_[]<>!&~$|#@"
+
 // Fenced is s as a code block that nothing in s can end.
 func Fenced(s string) string { return FencedAs("", s) }
 
