@@ -207,7 +207,7 @@ func TestRecordInTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			first := openStore(t, root)
-			made := create(t, first, "s1")
+			made := recorded(t, first, "s1")
 			put(t, first, "s1")
 			s := openStore(t, root)
 			if got, err := s.Get(t.Context(), "s1"); err != nil || got.Cwd != made.Cwd {

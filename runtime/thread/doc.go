@@ -4,7 +4,8 @@
 // Below <state root>/sessions:
 //
 //	<id>.jsonl            the thread: a header line, then one event a line
-//	.records/<id>.json    the session's record: folder, title, options
+//	.records/<id>.json    the session's record: folder, title, options; there from
+//	                      their first change on
 //	.folders/<key>/<id>   empty; says that the session <id> belongs to the folder
 //	.locks/<id>           held (flock) while a turn runs; holds the holder's pid
 //

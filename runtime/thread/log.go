@@ -28,6 +28,7 @@ type logFile struct {
 	kept  bool // Store.mu: in Store.logs
 
 	made Record // the session as it was made
+	key  string // under which it was found by its folder then
 
 	mu  sync.Mutex // for log, but for its Lines
 	log *journal.Log
@@ -89,6 +90,9 @@ func (l *logFile) readHeader() error {
 		return l.unreadable("has a damaged first line")
 	}
 	l.log, l.made = log, h.Session
+	if validKey(h.Folder) {
+		l.key = h.Folder
+	}
 	l.made.ID = l.id
 	return nil
 }

@@ -143,14 +143,14 @@ const sweepAfter = time.Hour
 
 // sweep removes what belongs to no session.
 func (s *Store) sweep(now time.Time) error {
-	// Of an index that was not finished.
+	// Of an index or a thread that was not finished.
 	names, err := readNames(s.dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		path := filepath.Join(s.dir, name)
-		if !strings.HasPrefix(name, ".folders-") || !strings.HasSuffix(name, tempExt) {
+		if !strings.HasPrefix(name, ".") || !strings.HasSuffix(name, tempExt) {
 			continue
 		}
 		if st, err := os.Lstat(path); err == nil && now.Sub(st.ModTime()) >= sweepAfter {

@@ -165,16 +165,20 @@ func (s *Store) mark(key, id string) error {
 func (s *Store) tryMark(key, id string) error {
 	dir := filepath.Join(s.folders, key)
 	for tries := 1; ; tries++ {
-		if err := os.Mkdir(dir, 0o700); err == nil {
-			s.sync.mark(s.folders)
-		} else if !errors.Is(err, fs.ErrExist) {
-			return err
-		} else if st, err := os.Lstat(dir); err == nil && !st.IsDir() {
+		f, err := os.OpenFile(s.marker(key, id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, syscall.ENOTDIR) {
 			return errBadIndex
 		}
-		f, err := os.OpenFile(s.marker(key, id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrNotExist) && tries < 10 {
-			continue // the folder's last session was just removed, and the folder with it
+			// It is the folder's first session, or its last one was just removed.
+			if err := os.Mkdir(dir, 0o700); err == nil {
+				s.sync.mark(s.folders)
+			} else if !errors.Is(err, fs.ErrExist) {
+				return err
+			} else if st, err := os.Lstat(dir); err == nil && !st.IsDir() {
+				return errBadIndex
+			}
+			continue
 		}
 		if errors.Is(err, fs.ErrExist) {
 			return nil // only the name counts
@@ -256,7 +260,7 @@ func (s *Store) fromThread(id string) (Record, string, error) {
 		return Record{}, "", err
 	}
 	defer func() { _ = l.f.Close() }()
-	return l.made, "", nil
+	return l.made, l.key, nil
 }
 
 // folder is a directory as two are compared: cleaned, and without symlinks as
@@ -286,6 +290,7 @@ func validKey(key string) bool {
 
 // The header of a thread.
 type header struct {
+	Folder  string `json:"folder,omitempty"` // as in recordFile, as the session was made
 	Session Record `json:"session"`
 }
 
@@ -299,11 +304,22 @@ func (s *Store) format() journal.Format {
 	return journal.Format{Name: "chant-acp/thread", Version: version, MaxLine: MaxEvent, MaxSize: s.max}
 }
 
+// fitsHeader says whether the header of a thread takes the title and the options of
+// a session: then it needs no record before one of them changes.
+func fitsHeader(r Record) bool {
+	n := len(r.Title)
+	for name, value := range r.Options {
+		n += len(name) + len(value)
+	}
+	return n <= 2<<10
+}
+
 // headerLine is the beginning of a thread.
-func (s *Store) headerLine(r Record) ([]byte, error) {
-	// The title and the options change; what they are is the record's matter.
-	r.Title, r.Options = "", nil
-	line, err := s.format().Begin(header{r})
+func (s *Store) headerLine(r Record, key string) ([]byte, error) {
+	if !fitsHeader(r) {
+		r.Title, r.Options = "", nil // they are the record's matter
+	}
+	line, err := s.format().Begin(header{key, r})
 	if err != nil {
 		return nil, err
 	}

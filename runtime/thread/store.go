@@ -30,6 +30,8 @@ type Store struct {
 
 	mu   sync.Mutex
 	logs map[string]*logFile // those kept open
+	// prepared says that the folders were made and looked at.
+	prepared bool
 	// listings are the lists that somebody may be paging through.
 	listings []listing
 	closed   bool
@@ -83,48 +85,77 @@ func (s *Store) Create(_ context.Context, r Record) error {
 	if !validID(r.ID) {
 		return fmt.Errorf("session %q: %w", r.ID, errBadID)
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.ready(); err != nil {
 		return err
 	}
-	switch _, err := os.Lstat(s.path(r.ID)); {
-	case err == nil:
-		return fmt.Errorf("session %s: %w", r.ID, errExists)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("making the session %s: %w", r.ID, err)
-	}
-	if err := s.writeRecord(r, ""); err != nil {
-		return fmt.Errorf("making the session %s: %w", r.ID, err)
-	}
-	// The thread comes last: it is what makes the session.
-	if err := s.createLog(r); err != nil {
-		if !errors.Is(err, fs.ErrExist) {
-			s.removeRest(r.ID)
+	err := s.create(r)
+	if errors.Is(err, fs.ErrNotExist) { // somebody removed the folders since
+		if err := s.prepare(); err != nil {
+			return err
 		}
+		err = s.create(r)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("session %s: %w", r.ID, errExists)
+	case err != nil:
 		return fmt.Errorf("making the session %s: %w", r.ID, err)
 	}
 	s.sync.mark(s.path(r.ID), s.dir)
 	return nil
 }
 
-// createLog makes a session's thread with its header. It appears whole: a link
-// to a finished file also fails when there is one of that name.
-func (s *Store) createLog(r Record) error {
-	line, err := s.headerLine(r)
+// create makes a session's files. A record is written where it says more than the
+// thread's header can, else with the first change.
+func (s *Store) create(r Record) error {
+	key := folderKey(folder(r.Cwd))
+	made, err := s.createTemp(r, key)
 	if err != nil {
 		return err
 	}
-	tmp, err := writeTemp(s.records, r.ID, line)
-	if err != nil {
-		return err
+	defer func() { _ = os.Remove(made) }()
+	if _, err := os.Lstat(s.path(r.ID)); err == nil {
+		return fs.ErrExist
 	}
-	defer func() { _ = os.Remove(tmp) }()
+	if fitsHeader(r) {
+		err = s.mark(key, r.ID)
+	} else {
+		err = s.writeRecord(r, "")
+	}
+	if err == nil {
+		err = s.nameLog(made, r.ID) // last: it is what makes the session
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		s.removeMarker(key, r.ID)
+		s.removeRest(r.ID)
+	}
+	return err
+}
+
+// createTemp makes a thread with its header, under another name.
+func (s *Store) createTemp(r Record, key string) (string, error) {
+	line, err := s.headerLine(r, key)
+	if err != nil {
+		return "", err
+	}
+	tmp, err := writeTemp(s.dir, r.ID, line)
+	if err != nil {
+		return "", err
+	}
 	if err := touch(tmp, latest(r.Created, r.Updated)); err != nil {
-		return err
+		_ = os.Remove(tmp)
+		return "", err
 	}
-	err = os.Link(tmp, s.path(r.ID))
+	return tmp, nil
+}
+
+// nameLog gives a new thread its name. It appears whole: a link to a finished file
+// also fails when there is one of that name.
+func (s *Store) nameLog(tmp, id string) error {
+	err := os.Link(tmp, s.path(id))
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) {
-		// A file system without links. Create has seen that the name is free.
-		err = os.Rename(tmp, s.path(r.ID))
+		// A file system without links. create has seen that the name is free.
+		err = os.Rename(tmp, s.path(id))
 	}
 	return err
 }
@@ -167,7 +198,10 @@ func (s *Store) Update(_ context.Context, r Record) error {
 		return err
 	}
 	_, folder, err := s.readRecord(r.ID)
-	if err != nil && !errors.Is(err, errNoRecord) {
+	if errors.Is(err, errNoRecord) {
+		folder, err = l.key, nil
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.writeRecord(r, folder); err != nil {
@@ -211,6 +245,10 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // remove removes a session whose lock is held. The thread goes first: a crash
 // then leaves what nobody sees and Prune sweeps up.
 func (s *Store) remove(id string) error {
+	if l, err := openLog(s, id, os.O_RDONLY); err == nil {
+		_ = l.f.Close()
+		defer s.removeMarker(l.key, id) // removeRest knows of the one that the record names
+	}
 	if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the session %s: %w", id, err)
 	}
@@ -227,11 +265,30 @@ func (s *Store) remove(id string) error {
 // removeRest removes what is kept beside a thread. What stays is invisible.
 func (s *Store) removeRest(id string) {
 	if _, folder, err := s.readRecord(id); err == nil && folder != "" {
-		_ = os.Remove(s.marker(folder, id))
-		_ = os.Remove(filepath.Join(s.folders, folder)) // fails while there are others
+		s.removeMarker(folder, id)
 	}
 	_ = os.Remove(s.recordPath(id))
 	_ = os.Remove(s.lockPath(id))
+}
+
+func (s *Store) removeMarker(key, id string) {
+	if key == "" {
+		return
+	}
+	_ = os.Remove(s.marker(key, id))
+	_ = os.Remove(filepath.Join(s.folders, key)) // fails while there are others
+}
+
+// ready is prepare, once in a process: nobody else can exchange a folder that was
+// looked at.
+func (s *Store) ready() error {
+	s.mu.Lock()
+	ready := s.prepared && !s.closed
+	s.mu.Unlock()
+	if ready {
+		return nil
+	}
+	return s.prepare()
 }
 
 // prepare makes the folders, or says what is in their place.
@@ -250,6 +307,9 @@ func (s *Store) prepare() error {
 	if !s.indexed() {
 		_ = s.index() // without one, listing by folder looks at all sessions
 	}
+	s.mu.Lock()
+	s.prepared = true
+	s.mu.Unlock()
 	return nil
 }
 

@@ -196,9 +196,19 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// recorded makes a session that has a record too, as one with a title has.
+func recorded(t testing.TB, s *Store, id string) Record {
+	t.Helper()
+	r := create(t, s, id)
+	if err := s.Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestNewerRecord(t *testing.T) {
 	s := newStore(t)
-	r := create(t, s, "s1")
+	r := recorded(t, s, "s1")
 	raw := bytes.Replace(mustRead(t, s.recordPath("s1")), []byte(`"version":2`), []byte(`"version":3`), 1)
 	mustWrite(t, s.recordPath("s1"), raw)
 	if _, err := s.Get(t.Context(), "s1"); !errors.Is(err, agent.ErrNewerSession) {
@@ -295,7 +305,7 @@ func TestInTheWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			create(t, s, "real")
+			recorded(t, s, "real")
 			thread := mustRead(t, s.path("real"))
 			mustWrite(t, outside, thread)
 			for _, path := range []string{s.path("s1"), filepath.Join(s.locks, "s2"), s.recordPath("s3")} {
@@ -461,8 +471,8 @@ func TestPruneMeetsTurn(t *testing.T) {
 
 func TestPruneSweeps(t *testing.T) {
 	s := newStore(t)
-	create(t, s, "x.tmp")
-	create(t, s, "gone")
+	recorded(t, s, "x.tmp")
+	recorded(t, s, "gone")
 	if err := os.Remove(s.path("gone")); err != nil { // as a crash in Delete leaves it
 		t.Fatal(err)
 	}
@@ -596,7 +606,7 @@ func TestClosed(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	head, err := New(f.TempDir()).headerLine(record("s1"))
+	head, err := New(f.TempDir()).headerLine(record("s1"), "")
 	if err != nil {
 		f.Fatal(err)
 	}
