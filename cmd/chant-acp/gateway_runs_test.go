@@ -256,7 +256,7 @@ func TestGatewayDecidesForPeopleOnly(t *testing.T) {
 		c := program(t, "gateway", "--workspace", dir, "--port", "0")
 		c.Env = append(c.Env, "CHANT_ACP_STATE="+state, variable+"="+value)
 		d := startGatewayProcess(t, c, dir)
-		p := d.person(t)
+		p := d.client(t)
 		for _, decision := range []string{"approve", "reject"} {
 			if answer := p.want(http.StatusForbidden, "POST", "/runs/"+run+"/gates/ship", fmt.Sprintf(`{"decision": %q}`, decision)); !strings.Contains(answer, "person") {
 				t.Errorf("%s", answer)

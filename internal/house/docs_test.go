@@ -239,7 +239,7 @@ func TestCommandsInDocuments(t *testing.T) {
 				}
 				return help[name]
 			}
-			if words := strings.Fields(m[2]); len(words) > 0 && strings.Contains(ask(name), "chant-acp "+name+" [command]") {
+			if words := strings.Fields(m[2]); len(words) > 0 && !strings.HasPrefix(words[0], "-") && strings.Contains(ask(name), "chant-acp "+name+" [command]") {
 				name += " " + words[0]
 			}
 			for word := range strings.FieldsSeq(m[2]) {
