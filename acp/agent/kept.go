@@ -149,8 +149,10 @@ func (k *keptThread) Follow(ctx context.Context, f func(Event)) {
 func (k *keptThread) Named() {
 	r := k.session.record()
 	if kept, err := k.store.Get(context.Background(), r.ID); err == nil {
-		r.Cwd = kept.Cwd                      // another process may have found the folder elsewhere,
-		r.Title = cmp.Or(kept.Title, r.Title) // or run the first command
+		r.Cwd = kept.Cwd // another process may have found the folder elsewhere,
+		if kept.Title != "" && (!kept.Typed || r.Typed) {
+			r.Title, r.Typed = kept.Title, kept.Typed // or run the first command
+		}
 	}
 	err := k.store.Update(context.Background(), r)
 	k.mu.Lock()

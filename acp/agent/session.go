@@ -34,14 +34,14 @@ func newSession(c *conn, id, dir string) *session {
 func restored(c *conn, r SessionRecord) *session {
 	s := newSession(c, r.ID, r.Cwd)
 	s.created = r.Created
-	s.Restore(r.Title, r.Options)
+	s.Restore(r.Title, r.Typed, r.Options)
 	return s
 }
 
 // record is what is kept of the session beside its events.
 func (s *session) record() SessionRecord {
-	title, dir, options := s.State()
-	return SessionRecord{ID: s.ID, Cwd: dir, Title: title, Options: options, Created: s.created, Updated: time.Now().UTC()}
+	title, typed, dir, options := s.State()
+	return SessionRecord{ID: s.ID, Cwd: dir, Title: title, Typed: typed, Options: options, Created: s.created, Updated: time.Now().UTC()}
 }
 
 // follow looks at the allow-list anew, and goes where the session was opened

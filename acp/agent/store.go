@@ -58,6 +58,7 @@ type SessionRecord struct {
 	ID      string            `json:"id"`
 	Cwd     string            `json:"cwd"`
 	Title   string            `json:"title,omitempty"`
+	Typed   bool              `json:"typed,omitempty"` // Title is a line that was typed, and nothing ran yet
 	Options map[string]string `json:"options,omitempty"`
 	Created time.Time         `json:"created"`
 	Updated time.Time         `json:"updated"`

@@ -181,6 +181,9 @@ func (c *conn) listSessions(r *acp.Request) error {
 	}
 	resp := acp.ListSessionsResponse{Sessions: []acp.SessionInfo{}, NextCursor: next}
 	for _, rec := range records {
+		if rec.Title == "" {
+			continue // nothing was asked in it
+		}
 		resp.Sessions = append(resp.Sessions, acp.SessionInfo{
 			SessionID: rec.ID, Cwd: rec.Cwd, Title: rec.Title, UpdatedAt: rec.Updated.UTC().Format(time.RFC3339),
 		})

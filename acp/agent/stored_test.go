@@ -682,6 +682,11 @@ func TestListAndDelete(t *testing.T) {
 	for range count {
 		ids = append(ids, w.newSession())
 	}
+	var unused acp.NewSessionResponse // nothing is asked in it: it stands in no list
+	w.result(w.request("session/new", map[string]any{"cwd": h.root, "mcpServers": []any{}}), &unused)
+	for _, id := range append(slices.Clone(ids), r.SessionID) {
+		w.prompt(id, "help")
+	}
 	w.prompt(ids[7], "ok title")
 	list := func(params map[string]any) (page acp.ListSessionsResponse) {
 		w.result(w.request("session/list", params), &page)

@@ -153,17 +153,24 @@ func TestShapeOfATurn(t *testing.T) {
 	}
 }
 
-// The first turn without a command line gives no title; the first with one does.
+// The title is the first line that was typed, until something ran: then it is that.
 func TestTitleComesFromTheFirstCommandLine(t *testing.T) {
 	w := dial(t, setup{})
 	session := w.newSession()
-	for line, want := range map[string]string{"help": "", "nonsense": ""} {
-		if _, log := w.prompt(session, line); len(log.updates("session_info_update")) > 0 {
-			t.Errorf("%s: want the title %q, got %v", line, want, log.updates("session_info_update"))
+	for _, c := range []struct{ line, want string }{{"nonsense\nand more", "nonsense"}, {"help", ""}} {
+		var got string
+		if _, log := w.prompt(session, c.line); len(log.updates("session_info_update")) > 0 {
+			got = log.updates("session_info_update")[0].Title
+		}
+		if got != c.want {
+			t.Errorf("%q: the title is %q, want %q", c.line, got, c.want)
 		}
 	}
 	if _, log := w.prompt(session, "where prod"); log.updates("session_info_update")[0].Title != "[prod] where prod" {
 		t.Errorf("the title is %v", log.updates("session_info_update"))
+	}
+	if _, log := w.prompt(session, "ok"); len(log.updates("session_info_update")) > 0 {
+		t.Errorf("what ran second is the title: %v", log.updates("session_info_update"))
 	}
 }
 

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,7 @@ type Thread struct {
 	env     string // "" for none
 	output  string
 	title   string
+	typed   bool   // the title is a line that was typed: nothing ran yet
 	problem string // of the manifest, as the client was last told
 	allow   host.AllowList
 	shown   int // version of the allow-list that the client was told of by a turn
@@ -76,8 +78,8 @@ func (s *Thread) KeepIn(l Log) { s.log = l }
 
 // Restore gives a thread the title and the options that it had. What is not there
 // any more is the default.
-func (s *Thread) Restore(title string, options map[string]string) {
-	s.title = title
+func (s *Thread) Restore(title string, typed bool, options map[string]string) {
+	s.title, s.typed = title, typed
 	s.Refresh()
 	for _, id := range []string{"env", "output"} {
 		if value := options[id]; value != "" {
@@ -86,15 +88,16 @@ func (s *Thread) Restore(title string, options map[string]string) {
 	}
 }
 
-// State is the title, the directory and the values of all options.
-func (s *Thread) State() (title, dir string, options map[string]string) {
+// State is the title, whether that is only a line that was typed, the directory and
+// the values of all options.
+func (s *Thread) State() (title string, typed bool, dir string, options map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	env := s.env
 	if env == "" {
 		env = noEnvironment
 	}
-	return s.title, s.dir, map[string]string{"env": env, "output": s.output}
+	return s.title, s.typed, s.dir, map[string]string{"env": env, "output": s.output}
 }
 
 // Dir is the directory that the thread works in.
@@ -104,16 +107,21 @@ func (s *Thread) Dir() string {
 	return s.dir
 }
 
-// name gives the session its title, after its first command. It says whether it
-// did.
-func (s *Thread) name(e outcome) bool {
+// name gives the session its title: the first line that was typed, until something
+// ran, and from then on what ran first. It says whether there is a new one.
+func (s *Thread) name(e outcome, typed string) (title string, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.title != "" || e.title == "" {
-		return false
+	old := s.title
+	switch {
+	case e.ran && s.typed:
+		s.title, s.typed = e.title, false
+	case s.title == "" && e.ran:
+		s.title = e.title
+	case s.title == "":
+		s.title, s.typed = cmp.Or(e.title, typed), true
 	}
-	s.title = e.title
-	return true
+	return s.title, s.title != old
 }
 
 // Refresh looks at the allow-list anew and returns it. An environment that is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -317,8 +318,8 @@ func (t *Turn) answer(e outcome) (after []func()) {
 	if !t.isOver() {
 		late.Send()
 	}
-	if s.name(e) {
-		t.Show(acp.SessionInfoUpdate{Title: e.title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
+	if title, is := s.name(e, t.typed()); is {
+		t.Show(acp.SessionInfoUpdate{Title: title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
 		if s.log != nil {
 			s.log.Named()
 		}
@@ -396,6 +397,16 @@ func (t *Turn) waitAt(p *Slot, line string, front bool) error {
 	return p.take(t.context(), line, front, func(holder string) {
 		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", view.Code(brief.Runes(holder, view.TitleRunes))))
 	})
+}
+
+// typed is the first line of the prompt, as a title.
+func (t *Turn) typed() string {
+	for _, b := range t.blocks {
+		if line, _, _ := strings.Cut(strings.TrimSpace(b.Text), "\n"); line != "" {
+			return brief.Runes(view.Visible(view.OneLine(line)), view.TitleRunes)
+		}
+	}
+	return ""
 }
 
 // StopAll stops turns of which none may start anything because another one ends.
