@@ -11,6 +11,7 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/pause"
+	"github.com/chant-acp/chant-acp/internal/journal"
 )
 
 const maxNote = 4 << 10
@@ -162,7 +163,10 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 		_, _ = k.publish(s, w) // whoever goes on with the run does it again, and tells what fails
 		return nil
 	})
-	if err != nil || counts {
+	switch {
+	case errors.Is(err, journal.ErrTooLarge):
+		return w, &host.OpRefusal{Reason: fmt.Sprintf("%s: the answer is too large to be kept in the run's journal, whose lines have at most %d bytes.", subjectOf(w), maxEntry)}
+	case err != nil || counts:
 		return w, err
 	}
 	return w, countsNot(w, d)

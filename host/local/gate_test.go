@@ -414,6 +414,10 @@ phases:
 			t.Errorf("%+v: %v", c.s, err)
 		}
 	}
+	large := json.RawMessage(`{"n":"` + strings.Repeat("<", maxEntry/2) + `"}`)
+	if _, err := r.rt.Signal(t.Context(), host.EventSignal{Key: "order 7", Payload: large}); !isRefusal(err, "the answer is too large to be kept") {
+		t.Errorf("large: %v", err)
+	}
 	if w, err := r.rt.Signal(t.Context(), host.EventSignal{Key: "order 7", Payload: json.RawMessage(`{"n":1}`)}); err != nil || w.State != host.WaitSignaled {
 		t.Fatalf("%+v, %v", w, err)
 	}
