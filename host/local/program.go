@@ -73,6 +73,9 @@ func (c *call) start(p program) (process.Exit, error) {
 	if err != nil {
 		return process.Exit{}, never(err)
 	}
+	if err := c.leg.rt.foreign(path); err != nil {
+		return process.Exit{}, never(err)
+	}
 	spec := process.Spec{Path: path, Argv: p.argv, Dir: dir, Env: env}
 	flush := c.connect(&spec, p)
 	proc, err := process.Start(c.ctx, spec)
