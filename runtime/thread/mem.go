@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"sync"
@@ -259,4 +260,9 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 	m.mu.Unlock()
 	<-s.lock
 	return nil
+}
+
+// sameFolder says whether a session with this cwd is one of cwd's.
+func sameFolder(a, b string) bool {
+	return filepath.Clean(a) == filepath.Clean(b) || folder(a) == folder(b)
 }

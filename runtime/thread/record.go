@@ -272,11 +272,6 @@ func folder(cwd string) string {
 	return filepath.Clean(cwd)
 }
 
-// sameFolder says whether a session with this cwd is one of cwd's.
-func sameFolder(a, b string) bool {
-	return filepath.Clean(a) == filepath.Clean(b) || folder(a) == folder(b)
-}
-
 // folderKey names the folder of markers: short, and safe as a file name.
 func folderKey(folder string) string {
 	sum := sha256.Sum256([]byte(folder))
