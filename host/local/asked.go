@@ -136,8 +136,8 @@ func (rt *Runtime) Subject(ctx context.Context, ref host.RunRef) (subject.Subjec
 
 // Commands are what the steps of an Op start, its compensation included, and the
 // steps as they are shown.
-func (rt *Runtime) Commands(c *op.Config) (commands []subject.Command, steps []string, err error) {
-	p, err := rt.plan(c)
+func (rt *Runtime) Commands(o *op.Op) (commands []subject.Command, steps []string, err error) {
+	p, err := rt.plan(o.Config, rt.maskOf(o))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -283,7 +283,7 @@ func (rt *Runtime) differs(f folder, r record, h *history, gate *step) (string, 
 	if err != nil {
 		return "", fmt.Errorf("comparing what runs with what the gate %s asked about: %w", quote(gate.Name), err)
 	}
-	return rt.mask.Text(subject.Compare(was.Subject, is, s.askedAt, "the question")), nil
+	return gate.phase.mask.Text(subject.Compare(was.Subject, is, s.askedAt, "the question")), nil
 }
 
 // into fills in what a gate asked about.
@@ -301,7 +301,7 @@ func (l *leg) stillApproved(s *step) verdict {
 	for _, g := range s.gates {
 		why, err := l.differs(g)
 		if err != nil { // the same as something else: the question will say what is wrong
-			why = l.rt.mask.Text(err.Error())
+			why = l.mask().Text(err.Error())
 		}
 		if why == "" {
 			continue

@@ -51,7 +51,7 @@ func (l *leg) attempts(s *step) verdict {
 		case l.stopped() != host.StopNone:
 			return l.halt(s, r)
 		case r.Attempts >= s.profile.Attempts || permanent(err, s.profile.NonRetryable):
-			r.Err = l.rt.mask.Text(err.Error())
+			r.Err = l.mask().Text(err.Error())
 			return l.failed(s, r)
 		}
 		if !l.backOff(s, r, err) {
@@ -80,7 +80,7 @@ func (c *call) try(attempt int) (any, error) {
 // backOff waits before the next attempt; false says that the run was stopped.
 func (l *leg) backOff(s *step, r *host.StepResult, err error) bool {
 	wait := s.profile.Wait(r.Attempts)
-	text := l.rt.mask.Text(err.Error())
+	text := l.mask().Text(err.Error())
 	if l.append(entry{Kind: entryRetry, Step: s.key, Attempt: r.Attempts, WaitMs: wait.Milliseconds(), Error: text}) != nil {
 		return false
 	}
@@ -106,7 +106,7 @@ func (l *leg) complete(s *step, r *host.StepResult, value any, set map[string]st
 	if s.Outcome != nil {
 		v := bounded(pick(value, s.Outcome.From))
 		e.Outcome = &outcome{s.Outcome.Name, v}
-		r.Outcome = &host.StepOutcome{Name: s.Outcome.Name, Value: l.rt.mask.JSON(v)}
+		r.Outcome = &host.StepOutcome{Name: s.Outcome.Name, Value: l.mask().JSON(v)}
 	}
 	if l.append(e) != nil {
 		return l.halt(s, r)
@@ -171,7 +171,7 @@ func (l *leg) over(s *step, r *host.StepResult) {
 		r.Warnings = append(r.Warnings, lack)
 	}
 	for i, w := range r.Warnings {
-		r.Warnings[i] = l.rt.mask.Text(w)
+		r.Warnings[i] = l.mask().Text(w)
 	}
 	l.mu.Lock()
 	s.told = true

@@ -90,7 +90,7 @@ func (rt *Runtime) change(ctx context.Context, k *kept, found *op.Op, err error)
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case err != nil:
-		why, _, _ := strings.Cut(rt.mask.Text(err.Error()), "\n")
+		why, _, _ := strings.Cut(err.Error(), "\n")
 		return fmt.Sprintf("the Op of the run %s can't be run any more: %s", k.id(), strings.TrimRight(why, ".:")), nil
 	}
 	if now := runDigest(k.Root, k.Op, k.Env, k.Params, found.Config.Digest()); now != k.Digest {

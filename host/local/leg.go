@@ -12,6 +12,7 @@ import (
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/caplog"
+	"github.com/chant-acp/chant-acp/internal/envmask"
 	"github.com/chant-acp/chant-acp/internal/flock"
 )
 
@@ -50,6 +51,14 @@ type leg struct {
 	programs map[*process.Process]struct{}
 	lost     bool // something of it may still run
 	fault    error
+}
+
+// mask is what all that is told and kept goes through; see [Runtime.maskOf].
+func (l *leg) mask() *envmask.Mask {
+	if l.plan.mask == nil { // the Op is not there any more
+		return l.rt.mask
+	}
+	return l.plan.mask
 }
 
 // ID implements host.OpRun.
@@ -98,9 +107,9 @@ func (l *leg) open(ctx context.Context) error {
 
 // append records what is about to be done, or was.
 func (l *leg) append(e entry) error {
-	e.Title, e.Error = l.rt.mask.Text(e.Title), l.rt.mask.Text(e.Error)
+	e.Title, e.Error = l.mask().Text(e.Title), l.mask().Text(e.Error)
 	if e.Outcome != nil {
-		e.Outcome = &outcome{e.Outcome.Name, l.rt.mask.JSON(e.Outcome.Value)}
+		e.Outcome = &outcome{e.Outcome.Name, l.mask().JSON(e.Outcome.Value)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +117,7 @@ func (l *leg) append(e entry) error {
 		return l.fault // after a hole in the journal nothing may follow
 	}
 	if l.history.lacks == "" {
-		e.LogLacks = l.rt.mask.Text(l.log.Lacks())
+		e.LogLacks = l.mask().Text(l.log.Lacks())
 	}
 	l.fault = l.journal.append(e)
 	return l.fault
@@ -308,7 +317,7 @@ func (l *leg) tell(e host.OpEvent) {
 }
 
 func (l *leg) notice(text string, args ...any) {
-	l.tell(&host.OpNotice{Text: l.rt.mask.Text(fmt.Sprintf(text, args...))})
+	l.tell(&host.OpNotice{Text: l.mask().Text(fmt.Sprintf(text, args...))})
 }
 
 // tellPlan tells of all phases as they stand.

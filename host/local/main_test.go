@@ -45,8 +45,10 @@ type rig struct {
 
 	mu  sync.Mutex
 	ops map[string]string // YAML by name
-	now time.Time         // zero for the real time
-	rt  *Runtime
+	// reads are variables that all Ops count as having read, as TypeScript can.
+	reads []string
+	now   time.Time // zero for the real time
+	rt    *Runtime
 }
 
 func newRig(t testing.TB, ops ...string) *rig {
@@ -117,7 +119,7 @@ func (r *rig) find(_ context.Context, name string, vars []string) (*op.Op, error
 	if err != nil {
 		return nil, err
 	}
-	return &op.Op{File: name + ".op.yaml", Config: c}, nil
+	return &op.Op{File: name + ".op.yaml", Config: c, Reads: r.reads}, nil
 }
 
 // file writes a file below the project.

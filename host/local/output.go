@@ -60,7 +60,7 @@ func (o *stepOutput) Write(p []byte) (int, error) {
 
 // say prints a sentence of ours, on a line of its own.
 func (o *stepOutput) say(format string, args ...any) {
-	_, _ = o.Write([]byte(o.leg.rt.mask.Text(fmt.Sprintf(format, args...)) + "\n"))
+	_, _ = o.Write([]byte(o.leg.mask().Text(fmt.Sprintf(format, args...)) + "\n"))
 }
 
 // give passes on what may be shown.

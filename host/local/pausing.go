@@ -38,7 +38,7 @@ func (l *leg) pause(s *step) verdict {
 		if l.stopped() == host.StopNone || !errors.Is(err, context.Canceled) {
 			l.spoil(err)
 		}
-		r.Err = l.rt.mask.Text(err.Error())
+		r.Err = l.mask().Text(err.Error())
 		return l.halt(s, r)
 	}
 	r.Wait = &w
@@ -159,7 +159,7 @@ func (l *leg) askAbout(s *step) (digest string, err error) {
 func (l *leg) question(s *step, id, digest string) (pause.Request, error) {
 	var q pause.Request
 	about := question{
-		Run: l.ID(), Op: l.Op, Name: s.Name, Description: l.rt.mask.Text(s.Description), Digest: digest, RequestID: id,
+		Run: l.ID(), Op: l.Op, Name: s.Name, Description: l.mask().Text(s.Description), Digest: digest, RequestID: id,
 	}
 	switch s.Kind {
 	case op.Gate:
@@ -190,7 +190,7 @@ func (l *leg) settle(s *step, r *host.StepResult, w host.OpWait) verdict {
 	case w.State == host.WaitExpired:
 		r.Err = fmt.Sprintf("no signal %s came within %s", quote(w.Name), s.Timeout)
 	default:
-		r.Err = l.rt.mask.Text(decision{By: w.By, At: w.At, Note: w.Note}.rejection())
+		r.Err = l.mask().Text(decision{By: w.By, At: w.At, Note: w.Note}.rejection())
 	}
 	return l.failed(s, r)
 }

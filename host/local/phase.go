@@ -157,7 +157,7 @@ func (l *leg) giveUp() verdict {
 		d := decision{By: w.By, At: w.At, Note: w.Note}
 		r := host.StepResult{
 			Step:  host.StepInfo{ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, key), Title: title, Kind: string(op.Gate)},
-			State: host.StepFailed, Attempts: 1, Err: l.rt.mask.Text(d.rejection()), Wait: &w,
+			State: host.StepFailed, Attempts: 1, Err: l.mask().Text(d.rejection()), Wait: &w,
 		}
 		if l.append(entry{Kind: entryEnd, Step: key, State: string(host.StepFailed), Error: r.Err}) != nil {
 			return halted

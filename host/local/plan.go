@@ -14,6 +14,7 @@ import (
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/pause"
 	"github.com/chant-acp/chant-acp/internal/brief"
+	"github.com/chant-acp/chant-acp/internal/envmask"
 )
 
 // plan is a config made ready to run: everything that can be wrong with a step
@@ -21,6 +22,7 @@ import (
 type plan struct {
 	phases []*phase
 	undo   []*phase // in the order in which they run
+	mask   *envmask.Mask
 }
 
 type phase struct {
@@ -28,6 +30,7 @@ type phase struct {
 	parallel bool
 	undo     bool
 	steps    []*step
+	mask     *envmask.Mask // the plan's
 
 	shown   host.PlanPhase // as it was last told of; leg.mu
 	changed bool           // since then; leg.mu
@@ -58,11 +61,24 @@ func (p plan) count() (n int) {
 	return n
 }
 
+// maskOf is what all that is told of a run of an Op goes through, and what is kept
+// of it. The Op's own text is what people approve: of the environment it can hold
+// only what its file read, and what else looks like a value stands in the file. What
+// programs say may hold any value.
+func (rt *Runtime) maskOf(o *op.Op) *envmask.Mask {
+	var text strings.Builder
+	o.Config.Shown(func(s string) string {
+		text.WriteString(s + "\n")
+		return s
+	})
+	return envmask.Beside(rt.o.Env, text.String(), o.Reads)
+}
+
 // plan makes a config ready. The error names the step.
-func (rt *Runtime) plan(c *op.Config) (plan, error) {
-	var p plan
+func (rt *Runtime) plan(c *op.Config, mask *envmask.Mask) (plan, error) {
+	p := plan{mask: mask}
 	for i := range c.Phases {
-		ph, err := rt.planPhase(c, &c.Phases[i], i+1, false)
+		ph, err := rt.planPhase(c, &c.Phases[i], i+1, false, mask)
 		if err != nil {
 			return plan{}, err
 		}
@@ -70,7 +86,7 @@ func (rt *Runtime) plan(c *op.Config) (plan, error) {
 	}
 	for i := range c.OnFailure {
 		last := &c.OnFailure[len(c.OnFailure)-1-i]
-		ph, err := rt.planPhase(c, last, i+1, true)
+		ph, err := rt.planPhase(c, last, i+1, true, mask)
 		if err != nil {
 			return plan{}, err
 		}
@@ -80,8 +96,8 @@ func (rt *Runtime) plan(c *op.Config) (plan, error) {
 	return p, nil
 }
 
-func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, number int, undo bool) (*phase, error) {
-	ph := &phase{name: from.Name, parallel: from.Parallel, undo: undo}
+func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, number int, undo bool, mask *envmask.Mask) (*phase, error) {
+	ph := &phase{name: mask.Text(from.Name), mask: mask, parallel: from.Parallel, undo: undo}
 	for i := range from.Steps {
 		s := &step{Step: &from.Steps[i], phase: ph, key: stepKey(undo, number, i+1), profile: c.Profile(&from.Steps[i])}
 		if err := rt.planStep(s); err != nil {
@@ -93,7 +109,7 @@ func (rt *Runtime) planPhase(c *op.Config, from *op.Phase, number int, undo bool
 }
 
 func (rt *Runtime) planStep(s *step) (err error) {
-	s.shown, s.title = rt.mask.JSON(shownArgs(s.Step)), rt.title(s.Step)
+	s.shown, s.title = s.phase.mask.JSON(shownArgs(s.Step)), title(s.Step, s.phase.mask)
 	switch s.Kind {
 	case op.Activity:
 		s.act, err = rt.activity(s.Fn, s.Args)
@@ -121,26 +137,26 @@ const maxTitle = 200 // runes
 // title says what a step does, on one line. Values of the environment are
 // replaced before anything else is done to the text, which could cut or quote
 // them.
-func (rt *Runtime) title(s *op.Step) string {
+func title(s *op.Step, mask *envmask.Mask) string {
 	var text string
 	switch s.Kind {
 	case op.Gate:
-		text = "Gate " + rt.mask.Text(s.Name)
+		text = "Gate " + mask.Text(s.Name)
 		if s.Description != "" {
-			text += ": " + rt.mask.Text(s.Description)
+			text += ": " + mask.Text(s.Description)
 		}
 	case op.WaitForEvent:
-		text = "Wait for the event " + rt.mask.Text(s.Name)
+		text = "Wait for the event " + mask.Text(s.Name)
 	case op.Sleep:
 		text = "Sleep " + s.Duration.String()
 	case op.Exec:
 		words := make([]string, len(s.Argv))
 		for i, w := range s.Argv {
-			words[i] = quote(rt.mask.Text(w))
+			words[i] = quote(mask.Text(w))
 		}
 		text = strings.Join(words, " ")
 	default:
-		text = activityTitle(s.Fn, rt.mask.JSON(s.Args))
+		text = activityTitle(s.Fn, mask.JSON(s.Args))
 	}
 	return oneLine(text)
 }

@@ -296,6 +296,42 @@ phases: [{name: P, steps: [{shell: 'printf %s "$AGENT_COMPOSE_REQUEST_CONTEXT" >
 	}
 }
 
+// What stands in a file that can't read the environment is what people approve, and is
+// told as it is. What a program says may be a value that nobody wrote there.
+func TestTheTextOfAnOpIsToldAsItIs(t *testing.T) {
+	r := newRig(t, `
+name: plain
+overview: Names a region
+phases:
+  - name: To eu-central-1
+    steps:
+      - {shell: 'echo eu-central-1; test -z "$TOKEN" || printf "$TOKEN"', outcomeAttribute: {name: V}}
+      - {gate: go, description: Deploy to eu-central-1}
+`)
+	r.env = append(r.env, "REGION=eu-central-1", "TOKEN=s3cr3t-t0ken", "HERE=Deploy to")
+	r.open()
+	res, e := r.run(named("plain"))
+	text := strings.Join(e.lines(), "\n")
+	for _, want := range []string{"echo eu-central-1; test", "Deploy to eu-central-1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not told: %s", want, text)
+		}
+	}
+	for _, ev := range e.events {
+		if p, ok := ev.(*host.OpPlan); ok && p.Phases[0].Name != "To eu-central-1" {
+			t.Errorf("the phase is told as %q", p.Phases[0].Name)
+		}
+	}
+	if strings.Contains(text, "${REGION}") || !strings.Contains(text, `[V=`) || !strings.Contains(text, "${TOKEN}") {
+		t.Errorf("told: %s", text)
+	}
+	k, _ := r.rt.load(res.Run.ID)
+	journal, err := os.ReadFile(k.folder.journal())
+	if err != nil || strings.Contains(string(journal), "s3cr3t") || !strings.Contains(string(journal), "eu-central-1") {
+		t.Errorf("kept: %v\n%s", err, journal)
+	}
+}
+
 func TestValuesOfTheEnvironmentAreNotToldOrKept(t *testing.T) {
 	r := newRig(t, `
 name: secret
@@ -306,6 +342,7 @@ onFailure:
     steps: [{shell: 'printf s3cr3t-t0ken', outcomeAttribute: {name: V}}, {sleep: 1ms}, {kind: activity, fn: compensateApply, args: {target: kubectl, env: s3cr3t-t0ken}}]
 `)
 	r.env = append(r.env, "TOKEN=s3cr3t-t0ken")
+	r.reads = []string{"TOKEN"}
 	r.open()
 	res, e := r.run(named("secret"))
 	for _, line := range e.lines() {

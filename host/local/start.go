@@ -237,9 +237,10 @@ func (rt *Runtime) find(ctx context.Context, ref host.RunRef) (*op.Op, plan, err
 	if err != nil {
 		return nil, plan{}, err
 	}
-	steps, err := rt.plan(found.Config)
+	mask := rt.maskOf(found)
+	steps, err := rt.plan(found.Config, mask)
 	if err != nil {
-		return nil, plan{}, &host.OpRefusal{Reason: rt.mask.Text(err.Error())}
+		return nil, plan{}, &host.OpRefusal{Reason: mask.Text(err.Error())}
 	}
 	return found, steps, nil
 }

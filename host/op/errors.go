@@ -27,6 +27,7 @@ func (f Finding) String() string {
 type FileError struct {
 	File     string
 	Findings []Finding
+	Reads    []string // as those of an [Op]
 }
 
 func (e *FileError) Error() string {

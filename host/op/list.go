@@ -8,15 +8,17 @@ import (
 
 // List describes all Ops for people: name, file, overview, phases, gates, and
 // what last says of the last run of a name, which may be nil or "". What could
-// not be read comes after them. Texts of Ops are put through show, nil for none,
-// before they are made to fit; for those of failures see [Set.ShowFailed].
-func (s *Set) List(last, show func(string) string) string {
-	if show == nil {
-		show = func(s string) string { return s }
+// not be read comes after them. Texts of Ops are put through what shown makes for
+// what an Op's file read, before they are made to fit; nil for none. For those of
+// failures see [Set.ShowFailed].
+func (s *Set) List(last func(string) string, shown func(reads []string) func(string) string) string {
+	if shown == nil {
+		shown = func([]string) func(string) string { return func(s string) string { return s } }
 	}
 	var blocks []string
 	for _, o := range s.Ops {
 		var b strings.Builder
+		show := shown(o.Reads)
 		fmt.Fprintf(&b, "%s  (%s)\n", show(o.Name()), oneLine(o.File))
 		o.Config.describe(&b, show)
 		if same := s.Named(o.Name()); len(same) > 1 {

@@ -21,6 +21,9 @@ type Op struct {
 	// Sources are the files of the project that it was made of, File among them,
 	// sorted; paths as File is one.
 	Sources []string
+	// Reads are the variables of the environment whose values the file read: its
+	// text may hold them, and no others. Data reads none.
+	Reads []string
 }
 
 // Name is what the Op is run by.

@@ -32,14 +32,29 @@ func NewSet(root string, ops []*Op, failed []*FileError, incomplete error) *Set 
 	return &Set{Root: root, Ops: ops, Failed: failed, Incomplete: incomplete}
 }
 
-// ShowFailed puts what is wrong with files through show, as it was written: once it
-// is part of a line, what show looks for may not be there any more.
-func (s *Set) ShowFailed(show func(string) string) {
+// ShowFailed puts what is wrong with files through what show makes for what a file
+// read, as it was written: once it is part of a line, what that looks for may not be
+// there any more.
+func (s *Set) ShowFailed(show func(reads []string) func(string) string) {
 	for _, f := range s.Failed {
+		shown := show(f.Reads)
 		for i := range f.Findings {
-			f.Findings[i].Message = show(f.Findings[i].Message)
+			f.Findings[i].Message = shown(f.Findings[i].Message)
 		}
 	}
+}
+
+// Reads are the variables that any of the files read.
+func (s *Set) Reads() []string {
+	var all []string
+	for _, o := range s.Ops {
+		all = append(all, o.Reads...)
+	}
+	for _, f := range s.Failed {
+		all = append(all, f.Reads...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Named lists the Ops of a name: one, none, or several that cannot be told apart.

@@ -13,7 +13,6 @@ import (
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/subject"
-	"github.com/chant-acp/chant-acp/internal/envmask"
 )
 
 // Offer implements host.Host.
@@ -28,7 +27,7 @@ func (p *Project) Offer(ctx context.Context, inv *command.Invocation) (host.Offe
 		}
 		found, err := set.Find(inv.Op.Op)
 		if err != nil {
-			return host.Offer{}, true, &host.OpRefusal{Reason: envmask.New(p.o.Env).Text(err.Error()), Lines: []string{"ops"}}
+			return host.Offer{}, true, &host.OpRefusal{Reason: p.shown(set.Reads())(err.Error()), Lines: []string{"ops"}}
 		}
 		o, err := p.offerOp(found)
 		return o, true, err
@@ -84,22 +83,22 @@ func (p *Project) offerCommand(c command.Offered) (host.Offer, error) {
 // sources are the same.
 func (p *Project) offerOp(found *op.Op) (host.Offer, error) {
 	name := "run " + found.Name()
-	mask := envmask.New(p.o.Env)
+	show := p.shown(found.Reads)
 	var steps []string
 	w := subject.Work{Root: p.Dir(), Sources: found.Sources, Texts: []subject.Text{{Name: "the Op " + found.Name(), Value: found.Config.Digest()}}}
 	rt, err := p.runtime()
 	if err != nil {
 		return host.Offer{}, err
 	}
-	commands, titles, err := rt.Commands(found.Config)
+	commands, titles, err := rt.Commands(found)
 	if err == nil { // else it can't be run, which whoever runs it is told
 		w.Commands, steps = commands, titles
 	}
 	w.Steps = steps
 	s, err := subject.Of(w)
 	return host.Offer{
-		Name: name, Summary: mask.Text(found.Config.Overview), Effect: command.Write, Runs: strings.Join(steps, "; "),
-		Text: lines(found.Config.Shown(mask.Text)), Subject: inside(s),
+		Name: name, Summary: show(found.Config.Overview), Effect: command.Write, Runs: strings.Join(steps, "; "),
+		Text: lines(found.Config.Shown(show)), Subject: inside(s),
 	}, err
 }
 

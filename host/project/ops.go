@@ -69,19 +69,26 @@ func (p *Project) findOp(ctx context.Context, root, name string, vars []string) 
 	}
 	found, err := set.Find(name)
 	if err != nil {
-		return nil, &host.OpRefusal{Reason: envmask.New(p.o.Env).Text(err.Error()), Lines: []string{"ops"}}
+		return nil, &host.OpRefusal{Reason: p.shown(set.Reads())(err.Error()), Lines: []string{"ops"}}
 	}
 	return found, nil
 }
 
-// loadOps reads all Ops, the one that is called first before others. What failed is for a thread, which is kept and shared: it
-// shows values of the environment by their names.
+// loadOps reads all Ops, the one that is called first before others. What failed is
+// for a thread, which is kept and shared: it shows values of the environment that
+// its file read by their names.
 func (p *Project) loadOps(ctx context.Context, root, first string, env, vars []string) (*op.Set, error) {
 	set, err := eval.Load(ctx, root, eval.Options{Cache: p.o.OpCache, Environ: lastOnly(slices.Concat(env, vars)), First: first})
 	if err == nil {
-		set.ShowFailed(envmask.New(p.o.Env).Text)
+		set.ShowFailed(p.shown)
 	}
 	return set, err
+}
+
+// shown makes what shows a text of a file that read some variables. Data reads none
+// and is shown as it is: that is what people approve.
+func (p *Project) shown(reads []string) func(string) string {
+	return envmask.Only(p.o.Env, reads).Text
 }
 
 // OpSet implements host.Host.
@@ -90,37 +97,41 @@ func (p *Project) OpSet(ctx context.Context) (host.OpSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opSet{set, envmask.New(p.o.Env)}, nil
+	return opSet{set, p.shown}, nil
 }
 
 // opSet implements host.OpSet. It is told in a thread, which is kept and shared:
-// values of the environment that a file put into its Op are shown by their names.
+// values of the environment that a file read are shown by their names.
 type opSet struct {
-	set  *op.Set
-	mask *envmask.Mask
+	set   *op.Set
+	shown func(reads []string) func(string) string
 }
 
-func (s opSet) List(last func(name string) string) string { return s.set.List(last, s.mask.Text) }
+func (s opSet) List(last func(name string) string) string { return s.set.List(last, s.shown) }
 
 func (s opSet) WriteJSON(w io.Writer) error {
-	return writeOps(w, s.set, s.mask.Text, func(c *op.Config) json.RawMessage { return c.Shown(s.mask.Text) })
+	return writeOps(w, s.set, func(o *op.Op) (string, json.RawMessage) {
+		show := s.shown(o.Reads)
+		return show(o.Name()), o.Config.Shown(show)
+	})
 }
 
 // WriteOps writes Ops as JSON, one object a line: the Ops by name, each with its
 // config as chant would see it, then the files that are none.
 func WriteOps(w io.Writer, set *op.Set) error {
-	return writeOps(w, set, func(s string) string { return s }, (*op.Config).JSON)
+	return writeOps(w, set, func(o *op.Op) (string, json.RawMessage) { return o.Name(), o.Config.JSON() })
 }
 
-func writeOps(w io.Writer, set *op.Set, show func(string) string, config func(*op.Config) json.RawMessage) error {
+func writeOps(w io.Writer, set *op.Set, show func(*op.Op) (name string, config json.RawMessage)) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false) // as JSON.stringify has it
 	for _, o := range set.Ops {
+		name, config := show(o)
 		if err := enc.Encode(struct {
 			Name   string          `json:"name"`
 			File   string          `json:"file"`
 			Config json.RawMessage `json:"config"`
-		}{show(o.Name()), o.File, config(o.Config)}); err != nil {
+		}{name, o.File, config}); err != nil {
 			return err
 		}
 	}

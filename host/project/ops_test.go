@@ -97,9 +97,10 @@ export default Op({ name: "a", overview: "x", phases: [phase("P", [shell("echo "
 
 func TestOpsShowNoValues(t *testing.T) {
 	const secret = "p@ss \"word\"  <1>"
-	p, dir := open(t, "", project.Options{Env: append(os.Environ(), "SECRET="+secret, "SHORT=1234567"), Runs: t.TempDir()})
+	p, dir := open(t, "", project.Options{Env: append(os.Environ(), "SECRET="+secret, "SHORT=1234567", "REGION=eu-central-1"), Runs: t.TempDir()})
 	write(t, filepath.Join(dir, "reads.op.ts"), `import { Op, phase, shell } from "@intentius/chant/op";
 export default Op({ name: "reads", overview: "with " + process.env.SECRET, phases: [phase("p " + process.env.SECRET, [shell("echo " + process.env.SECRET + process.env.SHORT)])] });`)
+	write(t, filepath.Join(dir, "says.op.yaml"), "name: says\noverview: in eu-central-1\nphases: [{name: P, steps: [{shell: 'echo '}]}]\n")
 	write(t, filepath.Join(dir, "throws.op.ts"), `throw new Error("not with " + process.env.SECRET);`)
 	set, err := p.OpSet(context.Background())
 	if err != nil {
@@ -118,7 +119,7 @@ export default Op({ name: "reads", overview: "with " + process.env.SECRET, phase
 		t.Fatal("an Op that is not there was started")
 	}
 	for what, text := range map[string]string{"json": b.String(), "list": set.List(nil), "refusal": missing.Error()} {
-		if strings.Contains(text, "word") || !strings.Contains(text, "${SECRET}") {
+		if strings.Contains(text, "word") || !strings.Contains(text, "${SECRET}") || what != "refusal" && !strings.Contains(text, "in eu-central-1") {
 			t.Errorf("%s: %s", what, text)
 		}
 	}

@@ -13,18 +13,39 @@ import (
 // Shorter ones are everywhere by chance.
 const MinValue = 8
 
+// neverMasked are variables whose values are paths that everybody may read, and
+// whose names in the place of them would only make lines hard to follow.
+var neverMasked = []string{"PWD", "OLDPWD", "_", "HOME", "SHELL"}
+
 // A Mask replaces values of one environment by ${NAME}. The zero value and nil
 // replace nothing.
 type Mask struct{ replacer *strings.Replacer }
 
 // New makes the mask of an environment, each entry "NAME=value". Where one value
 // holds another the longer is replaced; of two names for one value the first in
-// the alphabet is shown.
+// the alphabet is shown. PWD, OLDPWD, _, HOME and SHELL are never replaced.
 func New(env []string) *Mask {
+	return of(env, func(string, string) bool { return true })
+}
+
+// Only is New for a text that can hold the values of some variables and of no
+// others.
+func Only(env, names []string) *Mask {
+	return of(env, func(name, _ string) bool { return slices.Contains(names, name) })
+}
+
+// Beside is New for what is told of a text: values that the text itself holds stay
+// as they are, but those of the variables names, which it was made of.
+func Beside(env []string, text string, names []string) *Mask {
+	return of(env, func(name, value string) bool { return slices.Contains(names, name) || !strings.Contains(text, value) })
+}
+
+func of(env []string, masked func(name, value string) bool) *Mask {
 	type entry struct{ name, value string }
 	var entries []entry
 	for _, e := range env {
-		if name, value, ok := strings.Cut(e, "="); ok && name != "" && len(value) >= MinValue {
+		name, value, ok := strings.Cut(e, "=")
+		if ok && name != "" && len(value) >= MinValue && !slices.Contains(neverMasked, name) && masked(name, value) {
 			entries = append(entries, entry{name, value})
 		}
 	}
@@ -36,7 +57,7 @@ func New(env []string) *Mask {
 		pairs = append(pairs, e.value, "${"+e.name+"}")
 	}
 	if len(pairs) == 0 {
-		return nil
+		return new(Mask)
 	}
 	return &Mask{strings.NewReplacer(pairs...)}
 }
@@ -53,7 +74,7 @@ func (m *Mask) Text(s string) string {
 // that is not JSON is replaced as a whole. Numbers stay as they are written,
 // unless they hold a value; the keys of objects are sorted.
 func (m *Mask) JSON(text json.RawMessage) json.RawMessage {
-	if m == nil || len(text) == 0 {
+	if m == nil || m.replacer == nil || len(text) == 0 {
 		return text
 	}
 	dec := json.NewDecoder(strings.NewReader(string(text)))

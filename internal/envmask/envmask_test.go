@@ -32,6 +32,27 @@ func TestMask(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
 		}
 	}
+	never := envmask.New([]string{"PWD=/a/longer/path", "OLDPWD=/a/longer/path2", "_=/usr/bin/something", "HOME=/home/somebody", "SHELL=/usr/bin/bash"})
+	for _, text := range []string{"/a/longer/path2", "/usr/bin/something", "/home/somebody", "/usr/bin/bash"} {
+		if got := never.Text(text); got != text {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+	two := []string{"READ=read-value", "OTHER=other-value", "HOME=/home/somebody"}
+	for what, c := range map[string]struct {
+		mask *envmask.Mask
+		want string
+	}{
+		"all":    {envmask.New(two), "${READ} ${OTHER} /home/somebody"},
+		"one":    {envmask.Only(two, []string{"READ", "HOME"}), "${READ} other-value /home/somebody"},
+		"none":   {envmask.Only(two, nil), "read-value other-value /home/somebody"},
+		"beside": {envmask.Beside(two, "a read-value", nil), "read-value ${OTHER} /home/somebody"},
+		"made":   {envmask.Beside(two, "a read-value, an other-value", []string{"READ"}), "${READ} other-value /home/somebody"},
+	} {
+		if got := c.mask.Text("read-value other-value /home/somebody"); got != c.want {
+			t.Errorf("%s: got %s, want %s", what, got, c.want)
+		}
+	}
 	for _, none := range []*envmask.Mask{nil, envmask.New(nil), new(envmask.Mask)} {
 		if got := none.Text("12345678"); got != "12345678" {
 			t.Errorf("got %q", got)

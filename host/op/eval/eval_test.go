@@ -260,6 +260,48 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// A file's text may hold the values of what it read, and of nothing else.
+func TestWhatIsRead(t *testing.T) {
+	files := map[string]string{"data.op.yaml": "name: data\noverview: x\nphases: []\n"}
+	for name, expression := range map[string]string{
+		"none":     `"x"`,
+		"one":      `process.env.ONE`,
+		"index":    `process.env["O" + "NE"]`,
+		"absent":   `String(process.env.NEVER)`,
+		"asks":     `"ONE" in process.env`,
+		"names":    `Object.keys(process.env).join()`,
+		"all":      `JSON.stringify(process.env)`,
+		"spread":   `JSON.stringify({...process.env})`,
+		"describe": `Object.getOwnPropertyDescriptor(process.env, "TWO")!.value`,
+		"entries":  `Object.entries(process.env).join()`,
+		"symbol":   `String((process.env as any)[Symbol.iterator])`,
+		"cwd":      `process.cwd()`,
+		"string":   `((String as any).prototype.toString = () => "TWO", (globalThis as any).String = () => "TWO", process.env.ONE)`,
+	} {
+		files[name+".op.ts"] = simple(name, "`${"+expression+"}`")
+	}
+	files["throws.op.ts"] = `throw new Error(process.env.TWO);`
+	set := load(t, project(t, files), eval.Options{Environ: []string{"ONE=1", "TWO=2"}})
+	want := map[string]string{
+		"one": "ONE", "index": "ONE", "all": "ONE TWO", "entries": "ONE TWO",
+		"names":  "ONE TWO", // JavaScript asks for their descriptors, which hold the values
+		"spread": "ONE TWO", "describe": "TWO", "string": "ONE",
+	}
+	for _, o := range set.Ops {
+		if got := strings.Join(o.Reads, " "); got != want[o.Name()] {
+			t.Errorf("%s read %q, want %q", o.Name(), got, want[o.Name()])
+		}
+	}
+	if len(set.Ops) != len(files)-2 || len(set.Failed) != 2 {
+		t.Errorf("%d Ops, and %v", len(set.Ops), set.Failed)
+	}
+	for _, f := range set.Failed {
+		if f.File == "throws.op.ts" && strings.Join(f.Reads, " ") != "TWO" {
+			t.Errorf("%s read %q", f.File, f.Reads)
+		}
+	}
+}
+
 func TestCancel(t *testing.T) {
 	dir := project(t, map[string]string{"a.op.ts": "for (;;);"})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -71,7 +71,7 @@ func TestDataOpsAreRemembered(t *testing.T) {
 		if len(set.Failed) != 1 || strings.Contains(set.Failed[0].Findings[0].Message, "masked") {
 			t.Fatalf("%+v", set.Failed)
 		}
-		set.ShowFailed(func(string) string { return "masked" })
+		set.ShowFailed(func([]string) func(string) string { return func(string) string { return "masked" } })
 	}
 }
 

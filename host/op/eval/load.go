@@ -80,7 +80,7 @@ func (l *loader) load(ctx context.Context, files []string) error {
 		if op.FormatOf(file) != op.TypeScript {
 			l.decode(file)
 		} else if known, ok := l.cache.get(file); ok {
-			l.take(file, known.Config, known.Findings, known.Seen)
+			l.take(file, wire.Answer{Config: known.Config, Findings: known.Findings, Seen: known.Seen})
 		} else if l.first != "" && strings.HasPrefix(path.Base(file), l.first+".op.") {
 			evaluate = slices.Insert(evaluate, 0, file)
 		} else {
@@ -92,7 +92,7 @@ func (l *loader) load(ctx context.Context, files []string) error {
 		if answers[i].Config == nil && answers[i].Findings == nil {
 			continue // err came before
 		}
-		l.take(file, answers[i].Config, answers[i].Findings, answers[i].Seen)
+		l.take(file, answers[i])
 		l.cache.put(file, answers[i])
 	}
 	return err
@@ -101,36 +101,37 @@ func (l *loader) load(ctx context.Context, files []string) error {
 func (l *loader) decode(file string) {
 	data, err := op.ReadFile(l.root, file)
 	if err != nil {
-		l.fail(file, err)
+		l.fail(file, nil, err)
 		return
 	}
 	config, err := decoded.decode(file, data)
-	l.add(file, config, []string{file}, err)
+	l.add(&op.Op{File: file, Config: config, Sources: []string{file}}, err)
 }
 
-// take reads the answer for a file.
-func (l *loader) take(file string, config []byte, found []op.Finding, seen wire.Seen) {
-	if found != nil {
-		l.failed = append(l.failed, &op.FileError{File: file, Findings: found})
+// take reads the answer for a file. One that is kept depends on no variable.
+func (l *loader) take(file string, a wire.Answer) {
+	if a.Findings != nil {
+		l.fail(file, a.Reads, &op.FileError{File: file, Findings: a.Findings})
 		return
 	}
-	c, err := op.Restore(file, config)
-	l.add(file, c, slices.Sorted(maps.Keys(seen.Files)), err)
+	c, err := op.Restore(file, a.Config)
+	l.add(&op.Op{File: file, Config: c, Sources: slices.Sorted(maps.Keys(a.Seen.Files)), Reads: a.Reads}, err)
 }
 
-func (l *loader) add(file string, config *op.Config, sources []string, err error) {
+func (l *loader) add(o *op.Op, err error) {
 	if err != nil {
-		l.fail(file, err)
+		l.fail(o.File, o.Reads, err)
 		return
 	}
-	l.ops = append(l.ops, &op.Op{File: file, Config: config, Sources: sources})
+	l.ops = append(l.ops, o)
 }
 
-func (l *loader) fail(file string, err error) {
+func (l *loader) fail(file string, reads []string, err error) {
 	var bad *op.FileError
 	if !errors.As(err, &bad) {
 		bad = op.Failed(file, "%v", err)
 	}
+	bad.Reads = reads
 	l.failed = append(l.failed, bad)
 }
 

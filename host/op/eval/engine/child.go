@@ -98,7 +98,7 @@ func evaluateFile(root *os.Root, e *engine, file string, part func(wire.Answer))
 	}
 	part(wire.Answer{More: true, Seen: b.seen, Environ: true})
 	r, err := e.evaluate(script)
-	a := wire.Answer{Environ: r.Environ}
+	a := wire.Answer{Environ: r.Environ, Reads: r.Reads}
 	switch {
 	case err != nil:
 		message, spent := explain(err)

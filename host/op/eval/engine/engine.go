@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,6 +18,7 @@ import (
 // An engine evaluates scripts, each in a world of its own.
 type engine struct {
 	shims []byte // compiled
+	env   map[string]string
 	world string // what __chant_boot is told
 	// running is the evaluation under way, for whoever interrupts it.
 	running atomic.Pointer[quickjs.VM]
@@ -37,7 +40,7 @@ func newEngine(environ []string, dir string) (*engine, error) {
 		env[name] = value
 	}
 	world, err := json.Marshal(map[string]any{"env": env, "cwd": dir, "activityProfiles": activityProfiles()})
-	return &engine{shims: compiled, world: string(world)}, err
+	return &engine{shims: compiled, env: env, world: string(world)}, err
 }
 
 // result is what the shims say of a file.
@@ -47,6 +50,8 @@ type result struct {
 	// Environ says that the file read variables of the environment, or the
 	// working directory.
 	Environ bool `json:"-"`
+	// Reads are the variables whose values it read, sorted.
+	Reads []string `json:"-"`
 }
 
 // evaluate runs the script of a file.
@@ -62,11 +67,18 @@ func (e *engine) evaluate(script string) (r result, err error) {
 	vm.SetCanBlock(false)
 	// Noted here, where no code of a file can keep it from being noted.
 	var read bool
-	if err := vm.RegisterFunc("__chant_note", func() { read = true }, false); err != nil {
+	reads := make(map[string]bool)
+	note := func(name string) {
+		read = true
+		if _, ok := e.env[name]; ok {
+			reads[name] = true
+		}
+	}
+	if err := vm.RegisterFunc("__chant_note", note, false); err != nil {
 		return r, err
 	}
 	err = e.run(vm, script, &r)
-	r.Environ = read
+	r.Environ, r.Reads = read, slices.Sorted(maps.Keys(reads))
 	return r, err
 }
 

@@ -34,6 +34,8 @@ type Answer struct {
 	// Environ says that the result depends on the environment or the working
 	// directory, or may do so: a part with it comes before the code of a file runs.
 	Environ bool `json:"environ,omitempty"`
+	// Reads are the variables of the environment whose values it read, sorted.
+	Reads []string `json:"reads,omitempty"`
 	// Took is the processor time that the file took.
 	Took time.Duration `json:"took,omitempty"`
 	// Spent says that the file used up the time or memory that it has, which

@@ -15,7 +15,7 @@ func TestFrames(t *testing.T) {
 	var b bytes.Buffer
 	sent := []Answer{
 		{Config: []byte(`{"a":"\u003c"}`), Seen: Seen{Files: map[string]string{"x": "y"}, Paths: map[string]string{"z": ""}}, More: true},
-		{Findings: []op.Finding{{File: "f", At: op.Position{Line: 1, Column: 2}, Message: "m"}}, Environ: true, Spent: true},
+		{Findings: []op.Finding{{File: "f", At: op.Position{Line: 1, Column: 2}, Message: "m"}}, Environ: true, Reads: []string{"A", "B"}, Spent: true},
 		{},
 	}
 	for _, a := range sent {

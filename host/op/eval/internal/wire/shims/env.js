@@ -9,10 +9,12 @@ const inertNames = []; // names that became something else than themselves
 const { ownKeys, getOwnPropertyDescriptor } = Reflect;
 const text = String;
 
-// note tells the evaluator that the environment was read. It is a function of
-// the evaluator's own, and only this file's.
+// note tells the evaluator that the environment was read, and whose value that was,
+// "" for none. It is a function of the evaluator's own, and only this file's.
 const note = globalThis.__chant_note;
 delete globalThis.__chant_note;
+
+function noteValue(key) { note(typeof key === "string" ? key : ""); }
 
 function refuse(message) {
   const e = new Error(message);
@@ -22,15 +24,15 @@ function refuse(message) {
 
 function environment(values, cwd) {
   const env = new Proxy(Object.assign(Object.create(null), values), {
-    get(target, key) { note(); return target[key]; },
-    has(target, key) { note(); return key in target; },
-    getOwnPropertyDescriptor(target, key) { note(); return getOwnPropertyDescriptor(target, key); },
-    ownKeys(target) { note(); return ownKeys(target); },
+    get(target, key) { noteValue(key); return target[key]; },
+    has(target, key) { note(""); return key in target; },
+    getOwnPropertyDescriptor(target, key) { noteValue(key); return getOwnPropertyDescriptor(target, key); },
+    ownKeys(target) { note(""); return ownKeys(target); },
     set(target, key, value) { target[key] = text(value); return true; },
   });
   globalThis.process = {
     env,
-    cwd() { note(); return cwd; },
+    cwd() { note(""); return cwd; },
     exit() { throw refuse("it calls process.exit; an Op's file only says what to run"); },
     argv: [],
     versions: {},
