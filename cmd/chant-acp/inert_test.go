@@ -168,6 +168,7 @@ func (h *hostile) looks() {
 		{"chant-acp", []string{"version"}},
 		{"", []string{"__complete", "prompt", ""}},
 		{"gateway", []string{"ps"}},
+		{"scripts/build", []string{"allow"}},
 	} {
 		h.prints(c.want, c.args...)
 	}

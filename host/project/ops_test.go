@@ -126,6 +126,16 @@ export default Op({ name: "reads", overview: "with " + process.env.SECRET, phase
 	if want := `{"name":"reads","file":"reads.op.ts","config":{"name":"reads","overview":"with ${SECRET}","phases":[{"name":"p ${SECRET}","steps":[{"kind":"activity","fn":"shellCmd","args":{"cmd":"echo ${SECRET}1234567"}}]}]}}` + "\n"; !strings.HasPrefix(b.String(), want) {
 		t.Errorf("got %s, want %s first", b.String(), want)
 	}
+	offers, err := p.Offers(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range offers { // what a person is asked to allow
+		text := o.Summary + o.Text + o.Runs
+		if strings.Contains(text, "word") || o.Name == "run says" && !strings.Contains(text, "in eu-central-1") || o.Name == "run reads" && !strings.Contains(text, "${SECRET}") {
+			t.Errorf("%s: %s", o.Name, text)
+		}
+	}
 	t.Setenv("SECRET", secret)
 	exact, err := eval.Load(context.Background(), dir, eval.Options{})
 	if err != nil {
