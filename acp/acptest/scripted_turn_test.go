@@ -237,7 +237,7 @@ func (s *step) do() (acp.StopReason, error) {
 	case "true", "hello":
 		s.announce(acp.ToolInProgress)
 		if word == "hello" && s.bug != "mute" {
-			s.update(s.ctx, acp.AgentMessageChunk{Content: acp.Text("hello\n")})
+			s.update(s.ctx, acp.ToolCallUpdate{ToolCallID: s.call, Status: acp.ToolInProgress, Content: []acp.ToolCallContent{acp.ToolText("hello\n")}})
 		}
 		s.finish(acp.ToolCompleted)
 	case "false":
