@@ -432,3 +432,11 @@ func write(t testing.TB, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+func TestNamesThatClientsTake(t *testing.T) {
+	m := mustManifest(t, header+"  clear: {summary: s, exec: [x]}\n  config: {summary: s, exec: [x]}\n  clean: {summary: s, exec: [x]}\n")
+	list := m.Warnings()
+	if len(list) != 2 || !strings.Contains(list[0].Message, "type /clear") || !strings.Contains(list[1].Message, "type /config") {
+		t.Errorf("got %v", list)
+	}
+}

@@ -12,6 +12,7 @@ import (
 func warnings(m *Manifest) []Diagnostic {
 	w := &warner{file: m.file}
 	for _, s := range m.commands {
+		w.name(s)
 		w.rest(s)
 		w.params(s, m)
 		if s.effect == Destroy && s.confirm == ConfirmNone {
@@ -29,6 +30,14 @@ type warner struct {
 
 func (w *warner) at(line, column int, format string, args ...any) {
 	w.found = append(w.found, Diagnostic{w.file, line, column, fmt.Sprintf(format, args...)})
+}
+
+// name warns of names that a client takes for itself (agent-shell 0.74, seen in
+// Emacs 30).
+func (w *warner) name(s *spec) {
+	if s.name == "clear" || s.name == "config" {
+		w.at(s.line, s.column, "%s alone in a line never arrives from agent-shell, which takes the word for itself: there, type /%s, or choose another name", s.name, s.name)
+	}
 }
 
 // rest looks at what a command passes on unnamed.

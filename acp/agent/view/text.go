@@ -24,10 +24,11 @@ const (
 	PieceBytes = 20 << 10 // JSON-encoded bytes of a chunk of our own text
 )
 
-// Code is s as inline code, whatever backticks it holds (CommonMark, 6.1). A
-// newline is a space there anyway, and could begin a line that opens a block.
+// Code is s as inline code, whatever backticks it holds (CommonMark, 6.1). A line
+// break is shown as \n: it would be a space there, and could begin a line that
+// opens a block.
 func Code(s string) string {
-	s = Visible(strings.ReplaceAll(s, "\n", " "))
+	s = Visible(strings.ReplaceAll(s, "\n", `\n`))
 	longest, run := 0, 0
 	for _, r := range s {
 		if r == '`' {
@@ -61,7 +62,9 @@ func Visible(s string) string {
 	return b.String()
 }
 
-func isShapeless(r rune) bool { return unicode.Is(unicode.Cf, r) }
+// isShapeless is also for the line separators of Unicode, at which some readers
+// break a line.
+func isShapeless(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }
 
 // Prose is text of a project inside a sentence of ours: on one line, and with no
 // image, link, HTML or mark of Markdown that acts (CommonMark 0.31.2, 2.4: a
@@ -252,7 +255,7 @@ func Span(d time.Duration) string {
 // Title is the command line, led by the name of an environment that is
 // protected.
 func Title(inv *command.Invocation) string {
-	return brief.Runes(ProtectedMark(inv)+Visible(inv.Line), TitleRunes)
+	return brief.Runes(ProtectedMark(inv)+Visible(strings.ReplaceAll(inv.Line, "\n", `\n`)), TitleRunes)
 }
 
 // ProtectedMark is what a line about a command begins with where its environment

@@ -46,3 +46,14 @@ func TestProse(t *testing.T) {
 		}
 	}
 }
+
+func TestLineBreaksAreShown(t *testing.T) {
+	for in, want := range map[string]string{"say 'a\nb'": "`say 'a\\nb'`", "a\u2028b\u2029c": "`a\\u2028b\\u2029c`"} {
+		if got := Code(in); got != want {
+			t.Errorf("Code(%q) = %s, want %s", in, got, want)
+		}
+	}
+	if got := Title(&command.Invocation{Line: "say 'a\nb\u2028c'"}); got != `say 'a\nb\u2028c'` {
+		t.Errorf("Title gives %q", got)
+	}
+}
