@@ -13,12 +13,12 @@ import (
 
 // CancelRun implements host.Runtime.
 func (rt *Runtime) CancelRun(ctx context.Context, ref host.RunRef, by host.Actor) (host.RunInfo, error) {
-	k, err := rt.resolve(ctx, ref)
+	k, err := rt.resolve(ref)
 	if err != nil {
 		return host.RunInfo{}, err
 	}
 	if !k.state().Open() {
-		return host.RunInfo{}, rt.over(ctx, k)
+		return host.RunInfo{}, rt.over(k)
 	}
 	if k.live {
 		if err := rt.askForEnd(ctx, k, by); err != nil {
@@ -52,15 +52,15 @@ func (rt *Runtime) end(ctx context.Context, k *kept, why string, by host.Actor) 
 	}
 	defer j.close()
 	return j.locked(ctx, func() error { // a rejection comes before or after it, and not beside it
-		return rt.endNow(ctx, k, j, why, by)
+		return rt.endNow(k, j, why, by)
 	})
 }
 
 // endNow records the end, while nobody else can run the run or decide about it.
-func (rt *Runtime) endNow(ctx context.Context, k *kept, j *openEntries, why string, by host.Actor) error {
+func (rt *Runtime) endNow(k *kept, j *openEntries, why string, by host.Actor) error {
 	h := j.history
 	if h.over() {
-		return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: h})
+		return rt.over(&kept{folder: k.folder, record: k.record, history: h})
 	}
 	if why != "" && h.wasRejected() {
 		return &host.OpRefusal{

@@ -18,7 +18,7 @@ const maxNote = 4 << 10
 
 // Decide implements host.Runtime.
 func (rt *Runtime) Decide(ctx context.Context, d host.GateAnswer) (host.OpWait, error) {
-	k, w, err := rt.gate(ctx, d)
+	k, w, err := rt.gate(d)
 	if err != nil {
 		return w, err
 	}
@@ -64,21 +64,21 @@ func (rt *Runtime) mayApprove(ctx context.Context, k *kept, w host.OpWait) error
 
 // gate finds the gate that an answer is for. The run need not be at rest: a gate
 // of a parallel phase may be asked while the process that asked still leaves.
-func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpWait, error) {
+func (rt *Runtime) gate(d host.GateAnswer) (*kept, host.OpWait, error) {
 	if d.Request != "" {
-		k, w, err := rt.request(ctx, d.Request)
+		k, w, err := rt.request(d.Request)
 		if err == nil && !k.state().Open() {
-			err = rt.over(ctx, k)
+			err = rt.over(k)
 		}
 		return k, w, err
 	}
 	name, wanted, pinned := cutDigest(d.Gate)
-	k, err := rt.resolve(ctx, d.Ref)
+	k, err := rt.resolve(d.Ref)
 	if err != nil {
 		return nil, host.OpWait{}, err
 	}
 	if !k.state().Open() {
-		return nil, host.OpWait{}, rt.over(ctx, k)
+		return nil, host.OpWait{}, rt.over(k)
 	}
 	waits := rt.waits(k)
 	var gates []string
@@ -86,7 +86,7 @@ func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpW
 		if w.Kind == host.WaitGate && w.Name == name {
 			if digest := k.history.steps[pauseOf(w.RequestID)].digest; pinned && !strings.HasPrefix(digest, wanted) {
 				return nil, host.OpWait{}, &host.OpRefusal{
-					Reason: fmt.Sprintf("The gate %s asks about %s, and not about %s.", quote(name), short(digest), wanted), Runs: rt.infos(ctx, []*kept{k}),
+					Reason: fmt.Sprintf("The gate %s asks about %s, and not about %s.", quote(name), short(digest), wanted), Runs: rt.infos([]*kept{k}),
 				}
 			}
 			return k, w, nil
@@ -104,11 +104,11 @@ func (rt *Runtime) gate(ctx context.Context, d host.GateAnswer) (*kept, host.OpW
 	}
 }
 
-func (rt *Runtime) over(ctx context.Context, k *kept) error {
+func (rt *Runtime) over(k *kept) error {
 	if k.problem != "" {
 		return fmt.Errorf("the run %s is unreadable: %s", k.id(), k.problem)
 	}
-	return &host.OpRefusal{Reason: fmt.Sprintf("The run %s is over: it is %s.", k.id(), k.state()), Runs: rt.infos(ctx, []*kept{k})}
+	return &host.OpRefusal{Reason: fmt.Sprintf("The run %s is over: it is %s.", k.id(), k.state()), Runs: rt.infos([]*kept{k})}
 }
 
 // cutDigest parts <gate>@<short digest>. A gate's own @ is no digest's.
@@ -146,7 +146,7 @@ func (rt *Runtime) answer(ctx context.Context, k *kept, w host.OpWait, d decisio
 		}
 		if s.decision == nil {
 			if j.history.over() { // since it was looked at
-				return rt.over(ctx, &kept{folder: k.folder, record: k.record, history: j.history})
+				return rt.over(&kept{folder: k.folder, record: k.record, history: j.history})
 			}
 			now := d
 			if s.late(d.At) {
@@ -234,10 +234,10 @@ func pauseOf(requestID string) string {
 	return id
 }
 
-func (rt *Runtime) request(ctx context.Context, id string) (*kept, host.OpWait, error) {
+func (rt *Runtime) request(id string) (*kept, host.OpWait, error) {
 	unknown := &host.OpRefusal{Reason: fmt.Sprintf("No run of this project asked %s.", quote(id)), Lines: []string{"run list"}}
 	run, _, _ := strings.Cut(id, ".")
-	k, err := rt.resolve(ctx, host.RunRef{ID: run})
+	k, err := rt.resolve(host.RunRef{ID: run})
 	var refusal *host.OpRefusal
 	if run == "" || errors.As(err, &refusal) {
 		return nil, host.OpWait{}, unknown
@@ -246,7 +246,7 @@ func (rt *Runtime) request(ctx context.Context, id string) (*kept, host.OpWait, 
 		return nil, host.OpWait{}, err
 	}
 	if k.problem != "" {
-		return nil, host.OpWait{}, rt.over(ctx, k)
+		return nil, host.OpWait{}, rt.over(k)
 	}
 	s := k.history.steps[pauseOf(id)]
 	if s == nil || s.asked != id {
@@ -261,11 +261,11 @@ func (rt *Runtime) request(ctx context.Context, id string) (*kept, host.OpWait, 
 
 // FindRequest implements host.Runtime.
 func (rt *Runtime) FindRequest(ctx context.Context, requestID string) (host.RunInfo, host.OpWait, error) {
-	k, w, err := rt.request(ctx, requestID)
+	k, w, err := rt.request(requestID)
 	if err != nil {
 		return host.RunInfo{}, w, err
 	}
-	return rt.info(ctx, k), w, nil
+	return rt.info(k), w, nil
 }
 
 // decisionPoll is how often a gate is looked at by those who wait for it.
@@ -276,7 +276,7 @@ func (rt *Runtime) AwaitDecision(ctx context.Context, runID, requestID string) (
 	again := time.NewTicker(decisionPoll)
 	defer again.Stop()
 	for {
-		k, w, err := rt.request(ctx, requestID)
+		k, w, err := rt.request(requestID)
 		if err != nil {
 			return w, err
 		}
@@ -287,7 +287,7 @@ func (rt *Runtime) AwaitDecision(ctx context.Context, runID, requestID string) (
 			return w, nil
 		}
 		if !k.state().Open() {
-			return w, rt.over(ctx, k)
+			return w, rt.over(k)
 		}
 		select {
 		case <-ctx.Done():

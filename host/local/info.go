@@ -32,17 +32,17 @@ func (rt *Runtime) Runs(ctx context.Context, q host.RunQuery) ([]host.RunInfo, e
 	if err != nil {
 		return nil, err
 	}
-	return rt.infos(ctx, runs), nil
+	return rt.infos(runs), nil
 }
 
 // RunInfo implements host.Runtime. Without an id, and with no run open, it is the
 // newest one that fits.
 func (rt *Runtime) RunInfo(ctx context.Context, ref host.RunRef) (host.RunInfo, error) {
-	k, err := rt.lookUp(ctx, ref)
+	k, err := rt.lookUp(ref)
 	if err != nil {
 		return host.RunInfo{}, err
 	}
-	i := rt.info(ctx, k)
+	i := rt.info(k)
 	if i.State == host.RunWaiting || i.State == host.RunInterrupted {
 		i.Changed, err = rt.changed(ctx, k)
 	}
@@ -100,8 +100,8 @@ func (rt *Runtime) change(ctx context.Context, k *kept, found *op.Op, err error)
 }
 
 // lookUp is resolve for those who only look.
-func (rt *Runtime) lookUp(ctx context.Context, ref host.RunRef) (*kept, error) {
-	k, err := rt.resolve(ctx, ref)
+func (rt *Runtime) lookUp(ref host.RunRef) (*kept, error) {
+	k, err := rt.resolve(ref)
 	var refusal *host.OpRefusal
 	if err == nil || ref.ID != "" || !errors.As(err, &refusal) {
 		return k, err
@@ -121,16 +121,16 @@ func (rt *Runtime) lookUp(ctx context.Context, ref host.RunRef) (*kept, error) {
 	return k, nil
 }
 
-func (rt *Runtime) infos(ctx context.Context, runs []*kept) []host.RunInfo {
+func (rt *Runtime) infos(runs []*kept) []host.RunInfo {
 	infos := make([]host.RunInfo, len(runs))
 	for i, k := range runs {
-		infos[i] = rt.info(ctx, k)
+		infos[i] = rt.info(k)
 	}
 	return infos
 }
 
 // info is a run as others see it.
-func (rt *Runtime) info(ctx context.Context, k *kept) host.RunInfo {
+func (rt *Runtime) info(k *kept) host.RunInfo {
 	i := host.RunInfo{
 		ID: k.id(), Op: k.Op, Env: k.Env, Params: k.Params, State: k.state(),
 		Digest: k.Digest, Short: short(k.Digest), Began: k.Created, Commit: k.Commit, Clean: k.Clean,
@@ -174,7 +174,7 @@ const followPoll = 200 * time.Millisecond
 
 // RunLog implements host.Runtime.
 func (rt *Runtime) RunLog(ctx context.Context, ref host.RunRef, follow bool, w io.Writer) error {
-	k, err := rt.lookUp(ctx, ref)
+	k, err := rt.lookUp(ref)
 	if err != nil {
 		return err
 	}

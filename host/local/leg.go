@@ -79,7 +79,7 @@ func (l *leg) open(ctx context.Context) error {
 	}
 	h := l.journal.history
 	if h.over() {
-		return l.rt.over(ctx, &kept{folder: l.folder, record: l.record, history: h})
+		return l.rt.over(&kept{folder: l.folder, record: l.record, history: h})
 	}
 	l.history = h
 	if l.unguard, err = process.Hold(ctx, l.lock.File()); err != nil {
@@ -252,7 +252,7 @@ func (l *leg) conclude(v verdict) {
 	l.mu.Lock()
 	k := &kept{folder: l.folder, record: l.record, history: l.history}
 	l.mu.Unlock()
-	l.result.Run = l.rt.info(context.WithoutCancel(l.ctx), k)
+	l.result.Run = l.rt.info(k)
 	l.result.Duration = time.Since(l.began)
 	l.result.Err = err
 }

@@ -303,9 +303,9 @@ func (k *kept) fits(ref host.RunRef) bool {
 
 // resolve finds the run that a line means: the one it names, or the one open run
 // that fits.
-func (rt *Runtime) resolve(ctx context.Context, ref host.RunRef) (*kept, error) {
+func (rt *Runtime) resolve(ref host.RunRef) (*kept, error) {
 	if ref.ID != "" {
-		return rt.named(ctx, ref)
+		return rt.named(ref)
 	}
 	runs, err := rt.all()
 	if err != nil {
@@ -325,16 +325,16 @@ func (rt *Runtime) resolve(ctx context.Context, ref host.RunRef) (*kept, error) 
 	case len(fit) == 1:
 		return fit[0], nil
 	case len(fit) > 1:
-		return nil, &host.OpRefusal{Reason: "More than one open run fits. Say which one with --run and its id.", Runs: rt.infos(ctx, fit)}
+		return nil, &host.OpRefusal{Reason: "More than one open run fits. Say which one with --run and its id.", Runs: rt.infos(fit)}
 	}
 	reason := "No run of this project is open."
 	if len(open) > 0 {
 		reason = "No open run of this project fits. These are open:"
 	}
-	return nil, &host.OpRefusal{Reason: reason, Runs: rt.infos(ctx, open)}
+	return nil, &host.OpRefusal{Reason: reason, Runs: rt.infos(open)}
 }
 
-func (rt *Runtime) named(ctx context.Context, ref host.RunRef) (*kept, error) {
+func (rt *Runtime) named(ref host.RunRef) (*kept, error) {
 	k, err := rt.load(ref.ID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, noRun(ref.ID)
@@ -343,7 +343,7 @@ func (rt *Runtime) named(ctx context.Context, ref host.RunRef) (*kept, error) {
 		return nil, err
 	}
 	if k.problem == "" && !k.fits(ref) {
-		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s is another one than the line says.", ref.ID), Runs: rt.infos(ctx, []*kept{k})}
+		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s is another one than the line says.", ref.ID), Runs: rt.infos([]*kept{k})}
 	}
 	return k, nil
 }

@@ -45,12 +45,12 @@ func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun,
 	}
 	id := identity(rt.o.Root, req.Ref.Op, req.Ref.Env, req.Ref.Params)
 	if req.Ref.ID != "" {
-		k, err := rt.named(ctx, req.Ref)
+		k, err := rt.named(req.Ref)
 		if err != nil {
 			return nil, err
 		}
 		if k.Root == "" { // nobody knows any more what was asked
-			return nil, rt.unreadable(ctx, k, req.Ref)
+			return nil, rt.unreadable(k, req.Ref)
 		}
 		id = k.identity()
 		req.Ref.Env, req.Ref.Params = k.Env, k.Params
@@ -67,7 +67,7 @@ func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun,
 	switch {
 	case there != nil && there.problem != "" && !there.isOver():
 		if req.Mode != host.RunRestart || there.live {
-			return nil, rt.unreadable(ctx, there, req.Ref)
+			return nil, rt.unreadable(there, req.Ref)
 		}
 		return rt.begin(ctx, req, id, there)
 	case there == nil || !there.state().Open():
@@ -134,10 +134,10 @@ func (k *kept) isOver() bool {
 }
 
 // unreadable refuses to begin anew, without a word, what may not be over.
-func (rt *Runtime) unreadable(ctx context.Context, k *kept, ref host.RunRef) error {
+func (rt *Runtime) unreadable(k *kept, ref host.RunRef) error {
 	refusal := &host.OpRefusal{
 		Reason: fmt.Sprintf("The run %s of %s may not be over, and can't go on: %s.", k.id(), opOf(k, ref), k.problem),
-		Lines:  []string{"run status --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
+		Lines:  []string{"run status --run " + k.id()}, Runs: rt.infos([]*kept{k}),
 	}
 	switch {
 	case k.live:
@@ -170,7 +170,7 @@ func opOf(k *kept, ref host.RunRef) string {
 // begin makes a new run and starts it. before is the last one of its identity.
 func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, before *kept) (host.OpRun, error) {
 	if req.Ref.ID != "" {
-		if err := rt.mayBeginAgain(ctx, req, id, before); err != nil {
+		if err := rt.mayBeginAgain(req, id, before); err != nil {
 			return nil, err
 		}
 	}
@@ -209,25 +209,25 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 
 // mayBeginAgain refuses to begin anew, from a run that is over, while another one
 // of its identity is open.
-func (rt *Runtime) mayBeginAgain(ctx context.Context, req host.OpRequest, id string, before *kept) error {
+func (rt *Runtime) mayBeginAgain(req host.OpRequest, id string, before *kept) error {
 	if before == nil { // removed meanwhile
 		return &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(req.Ref.ID)), Lines: []string{"run list"}}
 	}
 	if req.Mode != host.RunRestart {
-		return rt.over(ctx, before)
+		return rt.over(before)
 	}
 	open, err := rt.newest(id, "")
 	switch {
 	case err != nil || open == nil || open.ID == before.ID:
 		return err
 	case open.problem != "" && !open.isOver():
-		return rt.unreadable(ctx, open, req.Ref)
+		return rt.unreadable(open, req.Ref)
 	case !open.state().Open():
 		return nil
 	}
 	return &host.OpRefusal{
 		Reason: fmt.Sprintf("The run %s of %s is over, and another one is open.", before.ID, before.Op),
-		Lines:  []string{"run " + quote(open.Op) + " --run " + open.ID}, Runs: rt.infos(ctx, []*kept{open}),
+		Lines:  []string{"run " + quote(open.Op) + " --run " + open.ID}, Runs: rt.infos([]*kept{open}),
 	}
 }
 
@@ -311,13 +311,13 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 	if state == host.RunRunning {
 		return nil, &host.OpRefusal{
 			Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op),
-			Lines:  []string{"run log --run " + k.id() + " --follow", "run cancel --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
+			Lines:  []string{"run log --run " + k.id() + " --follow", "run cancel --run " + k.id()}, Runs: rt.infos([]*kept{k}),
 		}
 	}
 	if state == host.RunInterrupted && req.Mode == host.RunOn {
 		return nil, &host.OpRefusal{
 			Reason: fmt.Sprintf("The run %s of %s was interrupted %s.", k.id(), k.Op, whereStopped(k.history)),
-			Lines:  []string{line + " --resume", line + " --restart"}, Runs: rt.infos(ctx, []*kept{k}),
+			Lines:  []string{line + " --resume", line + " --restart"}, Runs: rt.infos([]*kept{k}),
 		}
 	}
 	if err := k.hasContext(req.Context); err != nil {
@@ -338,7 +338,7 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 	case why != "":
 		return nil, &host.OpRefusal{
 			Reason: fmt.Sprintf("The run can't go on: %s.%s It can only be begun anew, or given up.", why, voided(waits)),
-			Lines:  []string{line + " --restart", "run cancel --run " + k.id()}, Runs: rt.infos(ctx, []*kept{k}),
+			Lines:  []string{line + " --restart", "run cancel --run " + k.id()}, Runs: rt.infos([]*kept{k}),
 		}
 	}
 	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})

@@ -20,7 +20,6 @@
 package conversation
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -128,16 +127,6 @@ func oneLine(s string) string {
 func space(r rune) bool { return r != '\u0085' && (unicode.IsSpace(r) || r == '\ufeff') }
 
 func trim(s string) string { return strings.TrimFunc(s, space) }
-
-// Markdown is the file of a conversation.
-func (c Conversation) Markdown() []byte {
-	var b bytes.Buffer
-	c.writeMeta(&b)
-	for _, t := range c.Turns {
-		t.write(&b)
-	}
-	return b.Bytes()
-}
 
 func (m Meta) writeMeta(b io.Writer) {
 	m = m.canonical()

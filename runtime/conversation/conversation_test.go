@@ -194,3 +194,13 @@ func (c Conversation) Canonical() Conversation {
 func FromThread(r thread.Record, events []thread.Event) Conversation {
 	return Conversation{Meta: metaOf(r), Turns: Turns(events)}.Canonical()
 }
+
+// Markdown is the file of a conversation, written at once.
+func (c Conversation) Markdown() []byte {
+	var b bytes.Buffer
+	c.writeMeta(&b)
+	for _, t := range c.Turns {
+		t.write(&b)
+	}
+	return b.Bytes()
+}
