@@ -43,6 +43,10 @@ func (p *param) check(v string) string {
 		if v == "" {
 			return "it must be a path, and is empty"
 		}
+	case typeWord:
+		if !isShellWord(v) {
+			return "it must be a word of letters, digits and _ @ % + = : , . / - that does not begin with = or - and holds no .. between slashes, because a shell reads it"
+		}
 	}
 	return ""
 }

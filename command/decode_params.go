@@ -145,7 +145,7 @@ func (d *decoder) paramKey(key string, n *yaml.Node, p *param) {
 			p.short = v
 		}
 	case "type":
-		if v, ok := d.oneOf(n, key, string(typeString), string(typeInt), string(typeBool), string(typePath), string(typeDuration)); ok {
+		if v, ok := d.oneOf(n, key, string(typeString), string(typeInt), string(typeBool), string(typePath), string(typeDuration), string(typeWord)); ok {
 			p.kind = paramType(v)
 		}
 	case "required":

@@ -258,6 +258,7 @@ const (
 	typeBool     paramType = "bool"
 	typePath     paramType = "path"
 	typeDuration paramType = "duration"
+	typeWord     paramType = "word"
 )
 
 // A param is one declared parameter of a command.

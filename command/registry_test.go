@@ -412,6 +412,17 @@ func TestEntry(t *testing.T) {
 	}
 }
 
+func TestWordParameter(t *testing.T) {
+	m := mustManifest(t, header+"  build: {summary: s, exec: [just, build, '{target}'], params: {target: {position: 1, type: word, pattern: '[a-z;]+'}}}\n")
+	r := NewRegistry(RegistryOptions{Root: t.TempDir(), Manifest: m})
+	mustParse(t, r, "build all")
+	for _, line := range []string{"build 'a;b'", "build A", "build ''"} {
+		if inv, err := parse(t, r, line, ParseOptions{}); err == nil {
+			t.Errorf("%s runs %q", line, inv.Argv)
+		}
+	}
+}
+
 func TestDeclaredEnvironmentsAreAllThereAre(t *testing.T) {
 	m := mustManifest(t, `version: 1
 environments: {dev: {}, prod: {protected: true}}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -165,4 +166,21 @@ func isRedirection(w string) bool {
 func isAssignment(w string) bool {
 	name, _, found := strings.Cut(w, "=")
 	return found && isName(name) && !strings.Contains(name, "-")
+}
+
+// isShellWord says whether a shell (POSIX.1-2024, chapter 2) takes s for one word
+// that stands for itself, bare or within quotes, in the place of an argument. At
+// the place of a command's name, in arithmetic and in here-documents it may be
+// more than that.
+func isShellWord(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("_@%+:,./", c) >= 0:
+		case i > 0 && (c == '=' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return s != "" && !slices.Contains(strings.Split(s, "/"), "..")
 }

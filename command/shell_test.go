@@ -87,3 +87,19 @@ func TestQuotedIsNoShellSyntax(t *testing.T) {
 		}
 	})
 }
+
+func TestShellWord(t *testing.T) {
+	for _, s := range []string{"a", "A1_@%+:,./", "a=b", "a-b", "./x", "/x/y", "...", "a..b", "x/...", "1.2.3-rc.1+b", "user@host:/p"} {
+		if !isShellWord(s) {
+			t.Errorf("%q is no word", s)
+		}
+	}
+	for _, s := range []string{
+		"", "-x", "=x", "..", "../x", "a/..", "a/../b", "a b", "a\tb", "a\nb", "$x", "$(x)", "`x`", "a;b", "a&b", "a|b", "a>b", "a<b", "(a)", "{a,b}", "a*", "a?", "[a]",
+		"~", "a!b", "a#b", "a'b", `a"b`, `a\b`, "a^b", "é", "a\u00a0b", "\x00",
+	} {
+		if isShellWord(s) {
+			t.Errorf("%q is a word", s)
+		}
+	}
+}
