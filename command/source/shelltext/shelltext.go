@@ -4,7 +4,7 @@
 // A value of the manifest's type word stays one word wherever an argument stands,
 // bare or in quotes. At other places it is more than that: it could be the name of
 // a command, a variable, a file to write to, a number to be worked out, or text
-// for another interpreter. [Unsafe] finds those places in a script. It knows the
+// for another interpreter. [Uses] finds those places in a script. It knows the
 // grammar of POSIX.1-2024, chapter 2, and what bash adds that matters here; what
 // it can't follow counts as unsafe.
 package shelltext
@@ -21,10 +21,22 @@ type Piece struct {
 	Hole string // the name of the value; "" for literal text
 }
 
-// Unsafe returns, for each value that stands in at least one place where a word
-// may be more than an argument, why that is so: a clause that begins with "it".
-func Unsafe(script []Piece) map[string]string {
-	s := &scanner{unsafe: make(map[string]string)}
+// A Use says where a value stands in a script.
+type Use struct {
+	// Unsafe says why a word may be more than an argument at one place at least:
+	// a clause such as "it names a variable"; "" where it is an argument
+	// everywhere.
+	Unsafe string
+	// Bare says that it stands at one place at least outside quotes, where a
+	// shell splits into words what an expansion gives.
+	Bare bool
+	// Quoted says that it stands within quotes at one place at least.
+	Quoted bool
+}
+
+// Uses returns where each value of a script stands.
+func Uses(script []Piece) map[string]Use {
+	s := &scanner{uses: make(map[string]Use)}
 	s.open(kindCommands)
 	for _, p := range script {
 		if p.Hole != "" {
@@ -47,7 +59,7 @@ func Unsafe(script []Piece) map[string]string {
 			}
 		}
 	}
-	return s.unsafe
+	return s.uses
 }
 
 // A kind is what a part of a script is to the shell.
@@ -95,7 +107,7 @@ type scanner struct {
 	escaped bool
 	last    byte // the character before, within one frame; 0 at its beginning
 	depth   int  // of parentheses within arithmetic
-	unsafe  map[string]string
+	uses    map[string]Use
 	lost    string // why nothing can be told
 }
 
@@ -122,15 +134,23 @@ func (s *scanner) commands() *command {
 }
 
 func (s *scanner) mark(hole, why string) {
-	if s.unsafe[hole] == "" {
-		s.unsafe[hole] = why
+	u := s.uses[hole]
+	if u.Unsafe == "" {
+		u.Unsafe = why
 	}
+	s.uses[hole] = u
 }
 
 // hole takes a value in the place where the script stands.
 func (s *scanner) hole(name string) {
 	c := s.commands()
 	f := s.top()
+	if f.kind != kindComment {
+		u := s.uses[name]
+		u.Bare = u.Bare || f.kind != kindDouble && f.kind != kindSingle
+		u.Quoted = u.Quoted || f.kind == kindDouble || f.kind == kindSingle
+		s.uses[name] = u
+	}
 	switch {
 	case f.kind == kindSingle || f.kind == kindComment:
 	case s.escaped, s.last == '$':

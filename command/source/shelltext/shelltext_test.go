@@ -40,23 +40,26 @@ var unsafe = []string{
 	"[ § -eq 1 ]", "[[ $a -lt § ]]", "for § in a; do :; done", "a=(§)", "echo $'§'", "echo $(case § in a) rec;; esac)",
 }
 
-func TestUnsafe(t *testing.T) {
+func TestUses(t *testing.T) {
 	for _, script := range safe {
-		if got := shelltext.Unsafe(pieces(script)); len(got) > 0 {
-			t.Errorf("%q: %v, want nothing", script, got)
+		if got := shelltext.Uses(pieces(script)); got["x"].Unsafe != "" {
+			t.Errorf("%q: %v, want no reason", script, got)
 		}
 	}
 	for _, script := range unsafe {
-		got := shelltext.Unsafe(pieces(script))
-		if !strings.HasPrefix(got["x"], "it ") && !strings.Contains(got["x"], "reads it") {
-			t.Errorf("%q: %v, want a reason", script, got)
+		why := shelltext.Uses(pieces(script))["x"].Unsafe
+		if !strings.HasPrefix(why, "it ") && !strings.Contains(why, "reads it") {
+			t.Errorf("%q: %q, want a reason", script, why)
 		}
 	}
 }
 
-func TestUnsafeTellsValuesApart(t *testing.T) {
-	got := shelltext.Unsafe([]shelltext.Piece{{Hole: "a"}, {Text: " x "}, {Hole: "b"}, {Text: "; rec "}, {Hole: "a"}})
-	if got["a"] == "" || got["b"] != "" {
+func TestUsesTellsValuesApart(t *testing.T) {
+	got := shelltext.Uses([]shelltext.Piece{{Hole: "a"}, {Text: " x "}, {Hole: "b"}, {Text: "; rec \""}, {Hole: "a"}, {Text: "\""}})
+	if got["a"].Unsafe == "" || got["b"].Unsafe != "" {
+		t.Errorf("got %v", got)
+	}
+	if a, b := got["a"], got["b"]; !a.Bare || !a.Quoted || !b.Bare || b.Quoted {
 		t.Errorf("got %v", got)
 	}
 }
@@ -103,12 +106,12 @@ func TestSafeInAShell(t *testing.T) {
 	})
 }
 
-func FuzzUnsafe(f *testing.F) {
+func FuzzUses(f *testing.F) {
 	for _, s := range append(safe, unsafe...) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, script string) {
-		for hole := range shelltext.Unsafe(pieces(script)) {
+		for hole := range shelltext.Uses(pieces(script)) {
 			if hole != "x" || !strings.Contains(script, "§") {
 				t.Errorf("%q: a value %q", script, hole)
 			}
