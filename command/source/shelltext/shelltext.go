@@ -19,6 +19,9 @@ import (
 type Piece struct {
 	Text string
 	Hole string // the name of the value; "" for literal text
+	// Variable says that the shell itself puts the value in, as of $NAME: not in
+	// single quotes, and not behind a backslash.
+	Variable bool
 }
 
 // A Use says where a value stands in a script.
@@ -40,7 +43,7 @@ func Uses(script []Piece) map[string]Use {
 	s.open(kindCommands)
 	for _, p := range script {
 		if p.Hole != "" {
-			s.hole(p.Hole)
+			s.hole(p.Hole, p.Variable)
 			continue
 		}
 		for i := 0; i < len(p.Text); i++ {
@@ -142,9 +145,14 @@ func (s *scanner) mark(hole, why string) {
 }
 
 // hole takes a value in the place where the script stands.
-func (s *scanner) hole(name string) {
+func (s *scanner) hole(name string, variable bool) {
 	c := s.commands()
 	f := s.top()
+	if variable && (f.kind == kindSingle || s.escaped) {
+		s.escaped = false
+		s.literal('$')
+		return
+	}
 	if f.kind != kindComment {
 		u := s.uses[name]
 		u.Bare = u.Bare || f.kind != kindDouble && f.kind != kindSingle

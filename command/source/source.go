@@ -1,0 +1,166 @@
+// Package source turns what a repository's own task runner lists into commands.
+//
+// Each tool has a package below this one that reads the tool's file and makes
+// [Task]s. A [Listing] of them is written as a manifest, so that one reader checks
+// what a person wrote and what a tool listed alike.
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A Listing is what a tool's file offers.
+type Listing struct {
+	Tool  string // the tool's name, which is also its program's
+	File  string // the file that was read, relative to the project root
+	Tasks []Task // in the order of the file, or of the listing
+}
+
+// A Task is one task of a tool's file.
+type Task struct {
+	Name    string   // the tool's name for it
+	Summary string   // one line, or ""
+	Argv    []string // the program and the arguments that select the task
+	Params  []Param
+	Rest    bool     // further arguments are handed on as they are
+	Confirm bool     // the tool itself asks before it runs the task
+	Left    string   // why it can't be offered; "" for a task that is
+	Lost    []string // for each parameter that it is offered without, its name and the reason
+}
+
+// A Param is a parameter of a task, in the order in which values are given.
+type Param struct {
+	Name     string
+	Help     string
+	Required bool
+	Repeat   bool
+	Word     bool     // the value ends up in a shell's text: the manifest's type word
+	Enum     []string // the only values; nil for any
+	Pattern  string   // the author's own; "" for none
+	Flag     string   // "--name": given by its name; "" for a position
+	Switch   bool     // a flag without a value
+	As       []string // what a value becomes, with {} in its place; nil for the value itself
+}
+
+// Offered returns the tasks that can be offered.
+func (l *Listing) Offered() []Task {
+	var list []Task
+	for _, t := range l.Tasks {
+		if t.Left == "" {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Manifest writes the offered tasks as a manifest's text.
+func (l *Listing) Manifest() ([]byte, error) {
+	commands := mapping(0)
+	for _, t := range l.Offered() {
+		commands.Content = append(commands.Content, text(t.Name), t.command(l.Tool))
+	}
+	root := mapping(0, text("version"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "1"})
+	if len(commands.Content) > 0 {
+		root.Content = append(root.Content, text("commands"), commands)
+	}
+	b, err := yaml.Marshal(root)
+	if err != nil {
+		return nil, fmt.Errorf("writing the tasks of %s as a manifest: %w", l.File, err)
+	}
+	return b, nil
+}
+
+// command writes one task as a command of the manifest.
+func (t *Task) command(tool string) *yaml.Node {
+	summary := t.Summary
+	if summary == "" {
+		summary = strings.Join(t.Argv, " ")
+	}
+	exec := list()
+	for _, a := range t.Argv {
+		exec.Content = append(exec.Content, text(escape(a)))
+	}
+	params := mapping(0)
+	position := 0
+	for _, p := range t.Params {
+		exec.Content = append(exec.Content, text("{"+p.Name+"}"))
+		if p.Flag == "" {
+			position++
+		}
+		params.Content = append(params.Content, text(p.Name), p.node(position))
+	}
+	n := mapping(0, text("summary"), text(summary), text("exec"), exec)
+	add := func(key string, value *yaml.Node) { n.Content = append(n.Content, text(key), value) }
+	if len(params.Content) > 0 {
+		add("params", params)
+	}
+	if t.Rest {
+		add("rest", text("any"))
+	}
+	if t.Confirm {
+		add("confirm", text("retype"))
+	}
+	return n
+}
+
+func (p *Param) node(position int) *yaml.Node {
+	n := mapping(yaml.FlowStyle)
+	add := func(key string, value *yaml.Node) { n.Content = append(n.Content, text(key), value) }
+	if p.Flag != "" {
+		add("flag", text(p.Flag))
+	} else {
+		add("position", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(position)})
+	}
+	switch {
+	case p.Switch:
+		add("type", text("bool"))
+	case p.Word:
+		add("type", text("word"))
+	}
+	for key, is := range map[string]bool{"required": p.Required, "repeat": p.Repeat} {
+		if is {
+			add(key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+		}
+	}
+	if p.Enum != nil {
+		add("enum", list(p.Enum...))
+	}
+	if p.Pattern != "" {
+		add("pattern", text(p.Pattern))
+	}
+	if p.As != nil {
+		add("as", list(p.As...))
+	}
+	if p.Help != "" {
+		add("description", text(p.Help))
+	}
+	return n
+}
+
+// escape writes an argument as it stands in exec, where {name} is a parameter.
+func escape(arg string) string {
+	return strings.NewReplacer("{", "{{", "}", "}}").Replace(arg)
+}
+
+func mapping(style yaml.Style, content ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: style, Content: content}
+}
+
+func list(items ...string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, s := range items {
+		n.Content = append(n.Content, text(s))
+	}
+	return n
+}
+
+func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+// Line returns the first line of a text, cut to what a summary holds.
+func Line(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(s)
+}
