@@ -6,6 +6,9 @@
 package source
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -17,6 +20,20 @@ type Listing struct {
 	Tool  string // the tool's name, which is also its program's
 	File  string // the file that was read, relative to the project root
 	Tasks []Task // in the order of the file, or of the listing
+
+	// Digest is a SHA-256, in hex, over all that the tasks depend on: what a
+	// person allowed is this, and nothing else.
+	Digest string
+}
+
+// Digest is the digest of a listing that was made of these texts.
+func Digest(texts ...[]byte) string {
+	h := sha256.New()
+	for _, text := range texts {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(text))) // so that no two lists write the same bytes
+		h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // A Task is one task of a tool's file.
@@ -25,7 +42,7 @@ type Task struct {
 	Summary string   // one line, or ""
 	Argv    []string // the program and the arguments that select the task
 	Params  []Param
-	Rest    bool     // further arguments are handed on as they are
+	Rest    bool     // further arguments are handed on, but none that begins with a hyphen
 	Confirm bool     // the tool itself asks before it runs the task
 	Left    string   // why it can't be offered; "" for a task that is
 	Lost    []string // for each parameter that it is offered without, its name and the reason
@@ -98,7 +115,7 @@ func (t *Task) command(tool string) *yaml.Node {
 		add("params", params)
 	}
 	if t.Rest {
-		add("rest", text("any"))
+		add("rest", mapping(yaml.FlowStyle, text("pattern"), text(`(?s)([^-].*)?`)))
 	}
 	if t.Confirm {
 		add("confirm", text("retype"))

@@ -88,7 +88,8 @@ func Parse(dump []byte, file string) (*source.Listing, error) {
 	if err := json.Unmarshal(dump, &root); err != nil {
 		return nil, fmt.Errorf("what just prints of %s can't be read: %w", file, err)
 	}
-	l := &source.Listing{Tool: "just", File: file}
+	// The dump holds what the file imports, and its modules.
+	l := &source.Listing{Tool: "just", File: file, Digest: source.Digest(dump)}
 	root.list(l)
 	return l, nil
 }
