@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -128,27 +129,32 @@ func (d *decoder) commands(n *yaml.Node, m *Manifest) {
 
 // commandName checks the words of a command's name.
 func (d *decoder) commandName(n *yaml.Node, words []string) bool {
+	why := NameError(strings.Join(words, " "))
+	if why != "" {
+		d.bad(n, "%s", why)
+	}
+	return why == ""
+}
+
+// NameError says why a command of a manifest can't be called so, "" where it can.
+func NameError(name string) string {
+	words := strings.Fields(name)
 	switch {
 	case len(words) == 0:
-		d.bad(n, "a command needs a name")
-		return false
+		return "a command needs a name"
 	case len(strings.Join(words, " ")) > near.Max:
-		d.bad(n, "a command's name has at most %d characters; shorten it", near.Max)
-		return false
+		return fmt.Sprintf("a command's name has at most %d characters; shorten it", near.Max)
 	case reserved(words[0]):
-		d.bad(n, "%q is a built-in command, so no other command's name can begin with it; choose another first word", words[0])
-		return false
+		return fmt.Sprintf("%q is a built-in command, so no other command's name can begin with it; choose another first word", words[0])
 	case words[0] == "chant":
-		d.bad(n, "a leading word chant is taken off what is typed, so no command's name can begin with it; choose another first word")
-		return false
+		return "a leading word chant is taken off what is typed, so no command's name can begin with it; choose another first word"
 	}
 	for _, w := range words {
 		if !isCommandWord(w) {
-			d.bad(n, "a command's name consists of words of letters, digits and any of . _ : + @ / - that begin with a letter or digit; %q is none", w)
-			return false
+			return fmt.Sprintf("a command's name consists of words of letters, digits and any of . _ : + @ / - that begin with a letter or digit; %q is none", w)
 		}
 	}
-	return true
+	return ""
 }
 
 func isCommandWord(w string) bool {

@@ -39,7 +39,7 @@ To begin, write a chant-acp.yaml and look at it with "chant-acp check". Try it w
 	}
 	root.Flags().AddFlagSet(agent.Flags())
 	root.AddCommand(agent, agentcmd.NewPrompt(std), agentcmd.NewVersion(std),
-		projectcmd.NewAllow(std), projectcmd.NewCheck(std), projectcmd.NewOps(std), sessionscmd.New(std),
+		projectcmd.NewAllow(std), projectcmd.NewCheck(std), projectcmd.NewInit(std), projectcmd.NewOps(std), sessionscmd.New(std),
 		configcmd.NewConfig(std), configcmd.NewSchema(std), configcmd.NewSetup(std))
 	for _, c := range daemonCommands {
 		root.AddCommand(newDaemonCommand(c.name, c.short, args))

@@ -1,8 +1,8 @@
 // Package source turns what a repository's own task runner lists into commands.
 //
 // Each tool has a package below this one that reads the tool's file and makes
-// [Task]s. A [Listing] of them is written as a manifest, so that one reader checks
-// what a person wrote and what a tool listed alike.
+// [Task]s. Listings of them are written as a manifest, so that one reader checks what
+// a person wrote and what a tool listed alike.
 package source
 
 import (
@@ -62,97 +62,116 @@ type Param struct {
 	As       []string // what a value becomes, with {} in its place; nil for the value itself
 }
 
-// Offered returns the tasks that can be offered.
-func (l *Listing) Offered() []Task {
-	var list []Task
-	for _, t := range l.Tasks {
-		if t.Left == "" {
-			list = append(list, t)
+// Manifest writes the tasks of listings as the text of one manifest. A task keeps
+// its name where no listing before has it and nameError, which says why a command
+// can't be called so, has nothing to say; else it is called by its tool and its
+// name. notes are for people: what is called otherwise, left out, or offered
+// without a parameter, and why.
+func Manifest(listings []*Listing, nameError func(name string) string) (text []byte, notes []string, err error) {
+	commands := mapping(0)
+	taken := make(map[string]bool)
+	for _, l := range listings {
+		for _, t := range l.Tasks {
+			why := t.Left
+			name := t.Name
+			if nameError(name) != "" || taken[name] {
+				name = l.Tool + " " + t.Name
+			}
+			if why == "" {
+				why = nameError(name)
+			}
+			if why == "" && taken[name] {
+				why = "its name stands there already"
+			}
+			if why != "" {
+				notes = append(notes, fmt.Sprintf("%s of %s is left out: %s", t.Name, l.File, why))
+				continue
+			}
+			if name != t.Name {
+				notes = append(notes, fmt.Sprintf("%s of %s is called %s: the name alone is another's", t.Name, l.File, name))
+			}
+			for _, lost := range t.Lost {
+				notes = append(notes, fmt.Sprintf("%s of %s goes without its parameter %s", t.Name, l.File, lost))
+			}
+			taken[name] = true
+			commands.Content = append(commands.Content, word(name), t.command())
 		}
 	}
-	return list
-}
-
-// Manifest writes the offered tasks as a manifest's text.
-func (l *Listing) Manifest() ([]byte, error) {
-	commands := mapping(0)
-	for _, t := range l.Offered() {
-		commands.Content = append(commands.Content, text(t.Name), t.command(l.Tool))
-	}
-	root := mapping(0, text("version"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "1"})
+	root := mapping(0, word("version"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "1"})
 	if len(commands.Content) > 0 {
-		root.Content = append(root.Content, text("commands"), commands)
+		root.Content = append(root.Content, word("commands"), commands)
 	}
-	b, err := yaml.Marshal(root)
-	if err != nil {
-		return nil, fmt.Errorf("writing the tasks of %s as a manifest: %w", l.File, err)
+	if text, err = yaml.Marshal(root); err != nil {
+		return nil, nil, fmt.Errorf("writing tasks as a manifest: %w", err)
 	}
-	return b, nil
+	return text, notes, nil
 }
 
 // command writes one task as a command of the manifest.
-func (t *Task) command(tool string) *yaml.Node {
+func (t *Task) command() *yaml.Node {
 	summary := t.Summary
 	if summary == "" {
 		summary = strings.Join(t.Argv, " ")
 	}
 	exec := list()
 	for _, a := range t.Argv {
-		exec.Content = append(exec.Content, text(escape(a)))
+		exec.Content = append(exec.Content, word(escape(a)))
 	}
 	params := mapping(0)
 	position := 0
 	for _, p := range t.Params {
-		exec.Content = append(exec.Content, text("{"+p.Name+"}"))
+		exec.Content = append(exec.Content, word("{"+p.Name+"}"))
 		if p.Flag == "" {
 			position++
 		}
-		params.Content = append(params.Content, text(p.Name), p.node(position))
+		params.Content = append(params.Content, word(p.Name), p.node(position))
 	}
-	n := mapping(0, text("summary"), text(summary), text("exec"), exec)
-	add := func(key string, value *yaml.Node) { n.Content = append(n.Content, text(key), value) }
+	n := mapping(0, word("summary"), word(summary), word("exec"), exec)
+	add := func(key string, value *yaml.Node) { n.Content = append(n.Content, word(key), value) }
 	if len(params.Content) > 0 {
 		add("params", params)
 	}
 	if t.Rest {
-		add("rest", mapping(yaml.FlowStyle, text("pattern"), text(`(?s)([^-].*)?`)))
+		add("rest", mapping(yaml.FlowStyle, word("pattern"), word(`(?s)([^-].*)?`)))
 	}
 	if t.Confirm {
-		add("confirm", text("retype"))
+		add("confirm", word("retype"))
 	}
 	return n
 }
 
 func (p *Param) node(position int) *yaml.Node {
 	n := mapping(yaml.FlowStyle)
-	add := func(key string, value *yaml.Node) { n.Content = append(n.Content, text(key), value) }
+	add := func(key string, value *yaml.Node) { n.Content = append(n.Content, word(key), value) }
 	if p.Flag != "" {
-		add("flag", text(p.Flag))
+		add("flag", word(p.Flag))
 	} else {
 		add("position", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(position)})
 	}
 	switch {
 	case p.Switch:
-		add("type", text("bool"))
+		add("type", word("bool"))
 	case p.Word:
-		add("type", text("word"))
+		add("type", word("word"))
 	}
-	for key, is := range map[string]bool{"required": p.Required, "repeat": p.Repeat} {
-		if is {
-			add(key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
-		}
+	yes := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"}
+	if p.Required {
+		add("required", yes)
+	}
+	if p.Repeat {
+		add("repeat", yes)
 	}
 	if p.Enum != nil {
 		add("enum", list(p.Enum...))
 	}
 	if p.Pattern != "" {
-		add("pattern", text(p.Pattern))
+		add("pattern", word(p.Pattern))
 	}
 	if p.As != nil {
 		add("as", list(p.As...))
 	}
 	if p.Help != "" {
-		add("description", text(p.Help))
+		add("description", word(p.Help))
 	}
 	return n
 }
@@ -169,12 +188,12 @@ func mapping(style yaml.Style, content ...*yaml.Node) *yaml.Node {
 func list(items ...string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
 	for _, s := range items {
-		n.Content = append(n.Content, text(s))
+		n.Content = append(n.Content, word(s))
 	}
 	return n
 }
 
-func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+func word(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
 // Line returns the first line of a text, cut to what a summary holds.
 func Line(s string) string {

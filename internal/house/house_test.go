@@ -23,14 +23,19 @@ const module = "github.com/chant-acp/chant-acp"
 // beside internal/..., which is open to all. A package that is not here has no
 // place yet: give it one, here and in ARCHITECTURE.md.
 var imports = map[string][]string{
-	"acp":           {},
-	"acp/acptest":   {"acp"},
-	"acp/agent":     {"acp", "acp/agent/turn", "acp/agent/view", "host"},
-	"command":       {},
-	"host":          {"command", "host/subject"},
-	"host/gitstate": {},
-	"host/local":    {"host", "host/gitstate", "host/local/httpask", "host/op", "host/pause", "host/process", "host/subject"},
-	"host/op/eval":  {"host/op", "host/op/eval/internal/wire"},
+	"acp":                      {},
+	"acp/acptest":              {"acp"},
+	"acp/agent":                {"acp", "acp/agent/turn", "acp/agent/view", "host"},
+	"command":                  {},
+	"command/source":           {},
+	"command/source/gnumake":   {"command/source"},
+	"command/source/just":      {"command/source", "command/source/shelltext"},
+	"command/source/npm":       {"command/source"},
+	"command/source/shelltext": {},
+	"host":                     {"command", "host/subject"},
+	"host/gitstate":            {},
+	"host/local":               {"host", "host/gitstate", "host/local/httpask", "host/op", "host/pause", "host/process", "host/subject"},
+	"host/op/eval":             {"host/op", "host/op/eval/internal/wire"},
 
 	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"acp/agent/turn":       {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
@@ -86,7 +91,7 @@ var imports = map[string][]string{
 	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "host/project", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
 	"cmd/chant-acp/internal/printer":     {"acp"},
-	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "host", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/allow", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "command/source", "command/source/gnumake", "command/source/just", "command/source/npm", "host", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/allow", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/setup":       {},
 	"cmd/chant-acpd": {
@@ -119,14 +124,16 @@ var anyTest = []string{"host/process", "host/process/hopper", "cmd/internal/cons
 // testImports is what tests may import on top, because they put a package
 // together with what it is for.
 var testImports = map[string][]string{
-	"acp/acptest":        {"acp/agent", "command", "host", "host/project"},
-	"acp/agent":          {"acp/acptest", "command", "host/project", "host/subject", "runtime/thread"},
-	"cmd/chant-acp":      {"acp/acptest", "acp/agent", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/person/door", "runtime/thread"},
-	"host/local":         {"host/local/httpask/client"},
-	"host/local/httpask": {"host/local/httpask/client"},
-	"host/op/eval":       {"host/op/eval/engine"},
-	"host/project":       {"host/op/eval/engine"},
-	"internal/house":     {"command", "host/op"},
+	"command/source/just": {"command"},
+	"command/source/npm":  {"command"},
+	"acp/acptest":         {"acp/agent", "command", "host", "host/project"},
+	"acp/agent":           {"acp/acptest", "command", "host/project", "host/subject", "runtime/thread"},
+	"cmd/chant-acp":       {"acp/acptest", "acp/agent", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/person/door", "runtime/thread"},
+	"host/local":          {"host/local/httpask/client"},
+	"host/local/httpask":  {"host/local/httpask/client"},
+	"host/op/eval":        {"host/op/eval/engine"},
+	"host/project":        {"host/op/eval/engine"},
+	"internal/house":      {"command", "host/op"},
 
 	"cmd/chant-acpd/internal/attach": {"runtime/gateway"},
 

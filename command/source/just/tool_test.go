@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/command/source"
 	"github.com/chant-acp/chant-acp/command/source/just"
 )
 
@@ -107,7 +109,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, dump []byte) {
 		l, err := just.Parse(dump, "justfile")
 		if err == nil && json.Valid(dump) {
-			_, _ = l.Manifest()
+			_, _, _ = source.Manifest([]*source.Listing{l}, command.NameError)
 		}
 	})
 }

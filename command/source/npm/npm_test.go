@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chant-acp/chant-acp/command"
+	"github.com/chant-acp/chant-acp/command/source"
 	"github.com/chant-acp/chant-acp/command/source/npm"
 )
 
@@ -26,7 +27,7 @@ func TestParse(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	text, err := l.Manifest()
+	text, _, err := source.Manifest([]*source.Listing{l}, command.NameError)
 	if err != nil {
 		t.Fatal(err)
 	}

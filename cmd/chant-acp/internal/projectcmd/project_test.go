@@ -65,3 +65,44 @@ func TestOps(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestInit(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // without just
+	dir := folder(t, map[string]string{
+		"package.json": `{"scripts": {"build": "vite build", "run": "node ."}}`,
+		"Makefile":     "build: x\n\tcc\nlint:\n\tlint\n",
+		"Justfile":     "build:\n    echo\n",
+	})
+	r := consoletest.Run(t, NewInit, dir)
+	if r.Code != console.OK || !strings.Contains(r.Out, "build:") || !strings.Contains(r.Out, "npm run:") {
+		t.Errorf("%+v", r)
+	}
+	for _, says := range []string{"Justfile is not taken: just, which reads it, is not installed", "--make build,lint", "run of package.json is called npm run"} {
+		if !strings.Contains(r.Err, says) {
+			t.Errorf("standard error lacks %q:\n%s", says, r.Err)
+		}
+	}
+	if r := consoletest.Run(t, NewInit, "--make", "lint,build", "--write", dir); r.Code != console.OK || !strings.Contains(r.Out, "is written") {
+		t.Errorf("%+v", r)
+	}
+	if r := consoletest.Run(t, NewCheck, dir); r.Code != console.OK || !strings.Contains(r.Out, "make build") || !strings.Contains(r.Out, "lint") {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--make", "lint", "--write", dir}, "is there already"},
+		{[]string{"--make", "lnt", dir}, "did you mean lint?"},
+		{[]string{folder(t, nil)}, "there is no justfile"},
+		{[]string{"--make", "x", folder(t, map[string]string{"package.json": "{}"})}, "there is no makefile"},
+		{[]string{folder(t, map[string]string{"package.json": "{"})}, "package.json can't be read"},
+	} {
+		if r := consoletest.Run(t, NewInit, c.args...); r.Code != console.Failed || !strings.Contains(r.Err, c.says) {
+			t.Errorf("init %q: %+v", c.args, r)
+		}
+	}
+	if r := consoletest.Run(t, NewInit, "/dev/null"); r.Code != console.Usage {
+		t.Errorf("%+v", r)
+	}
+}
