@@ -397,8 +397,13 @@ func TestConfirmingNeedsAPerson(t *testing.T) {
 			if len(w.host.runs()) > 0 {
 				t.Errorf("ran %v", w.host.runs())
 			}
-			if o, _ := w.prompt(session, "write"); o.String() != "end_turn/completed" {
-				t.Errorf("write ended %s", o)
+			if o, log := w.prompt(session, "where prod"); o.Meta.Chant.Outcome != "refused" || !strings.Contains(log.text(), "prod is protected") {
+				t.Errorf("where prod ended %s and said %q", o, log.text())
+			}
+			for _, line := range []string{"write", "where dev"} {
+				if o, _ := w.prompt(session, line); o.String() != "end_turn/completed" {
+					t.Errorf("%s ended %s", line, o)
+				}
 			}
 		}
 	}

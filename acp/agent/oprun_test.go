@@ -355,10 +355,15 @@ func TestWhoMayDecide(t *testing.T) {
 		if o, log := w.prompt(s, "run gated"); o.String() != "end_turn/waiting" || slices.Contains(log.order(), "request") {
 			t.Errorf("%v asks nobody: %v", origin, log.order())
 		}
-		for _, line := range []string{"approve gated ship", "reject gated ship", "signal paid"} {
-			if o, _ := w.prompt(s, line); o.String() != "refusal/refused" {
-				t.Errorf("%v, %s: %v", origin, line, o)
+		for _, line := range []string{
+			"approve gated ship", "reject gated ship", "signal paid", "run cancel gated", "run good --restart", "run good --no-depends", "run good --env prod",
+		} {
+			if o, log := w.prompt(s, line); o.String() != "refusal/refused" || !strings.Contains(log.text(), "a person") {
+				t.Errorf("%v, %s: %v, %s", origin, line, o, log.text())
 			}
+		}
+		if o, _ := w.prompt(s, "run good --env dev"); o.String() != "end_turn/completed" {
+			t.Errorf("%v, an environment that is not protected: %v", origin, o)
 		}
 		if len(w.host.ops.decided) > 0 {
 			t.Errorf("%v decided", origin)

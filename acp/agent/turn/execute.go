@@ -18,6 +18,9 @@ func (t *Turn) command(inv *command.Invocation) outcome {
 	if e, ok := t.allowed(inv); !ok {
 		return e
 	}
+	if why := t.noPerson(); inv.Protected && why != "" {
+		return t.refuse(fmt.Errorf("%s was not run: %s is protected; %s", view.Code(inv.Line), inv.Environment, why))
+	}
 	x := newExecution(t, inv)
 	switch t.confirmation(inv) {
 	case command.ConfirmRetype:

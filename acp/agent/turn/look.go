@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -52,15 +53,43 @@ func (t *Turn) opAgain(inv *command.Invocation) outcome {
 	return t.runSteps(inv)
 }
 
-// mayDecide refuses what only a person may do.
+// mayDecide refuses what only a person may do: to decide about a run, to begin it
+// anew or without what it depends on, and to run it in a protected environment.
 func (t *Turn) mayDecide(inv *command.Invocation) error {
-	switch inv.Name {
-	case "approve", "reject", "signal":
-		if why := t.noPerson(); why != "" {
-			return fmt.Errorf("%s was not done: %s", view.Code(inv.Line), why)
-		}
+	why := t.noPerson()
+	if why == "" {
+		return nil
 	}
-	return nil
+	switch inv.Name {
+	case "approve", "reject", "signal", "run cancel":
+	case "run":
+		if !inv.Op.Restart && !inv.Op.NoDepends && !t.protects(inv.Op.Env) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s was not done: %s", view.Code(inv.Line), why)
+}
+
+// protects says whether the project protects an environment.
+func (t *Turn) protects(env string) bool {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return slices.ContainsFunc(t.session.allow.Environments, func(e command.Environment) bool { return e.Name == env && e.Protected })
+}
+
+// deciding says whether a line is one that mayDecide refuses where there is no
+// person: such lines are not suggested there.
+func deciding(line string) bool {
+	words := strings.Fields(line)
+	switch {
+	case len(words) == 0:
+		return false
+	case slices.Contains([]string{"approve", "reject", "signal", "confirm", "allow"}, words[0]), len(words) > 1 && words[0] == "run" && words[1] == "cancel":
+		return true
+	}
+	return slices.Contains(words, "--restart") || slices.Contains(words, "--no-depends")
 }
 
 // lookOrDecide carries out what runs nothing.

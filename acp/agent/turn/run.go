@@ -3,7 +3,6 @@ package turn
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -44,9 +43,7 @@ func (t *Turn) newOpTurn(inv *command.Invocation) (*opTurn, error) {
 
 // markOf is what titles begin with where the environment is protected.
 func (t *Turn) markOf(env string) string {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	if slices.ContainsFunc(t.session.allow.Environments, func(e command.Environment) bool { return e.Name == env && e.Protected }) {
+	if t.protects(env) {
 		return "[" + env + "] "
 	}
 	return ""

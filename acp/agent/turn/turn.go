@@ -2,8 +2,10 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -273,6 +275,11 @@ func (t *Turn) say(text string) {
 
 // refuse ends a turn whose prompt is not a command. Nothing ran.
 func (t *Turn) refuse(err error) outcome {
+	if about, ok := errors.AsType[*host.OpRefusal](err); ok && t.noPerson() != "" {
+		shown := *about
+		shown.Lines = slices.DeleteFunc(slices.Clone(about.Lines), deciding)
+		err = &shown
+	}
 	t.recorder.say(view.Refusal(err))
 	reason := acp.StopRefusal
 	switch t.conn.Options.Refusal {
