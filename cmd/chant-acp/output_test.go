@@ -29,6 +29,7 @@ var printing = map[string][][]string{
 	"chant-acp prompt":             {{"--cwd", "DIR", "hello"}, {"--json", "--cwd", "DIR", "hello"}, {"--cwd", "DIR", "help"}},
 	"chant-acp allow":              {{"--yes", "DIR"}, {"--forget", "DIR"}},
 	"chant-acp check":              {{"DIR"}},
+	"chant-acp init":               {{"--help"}},
 	"chant-acp ops":                {{"DIR"}, {"../../testdata/project"}, {"--json", "../../testdata/project"}},
 	"chant-acp version":            {nil},
 	"chant-acp setup":              {{"zed"}, {"jetbrains"}},
