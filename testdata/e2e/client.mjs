@@ -19,6 +19,6 @@ if (version === 'strict') {
   call = (_strict, method, params) => connection.agent.request(method, params);
 }
 process.stdout.write(`agent ${child.pid}\n`);
-await call('initialize', 'initialize', { protocolVersion: 1 });
+await call('initialize', 'initialize', { protocolVersion: 1, clientCapabilities: { fs: { readTextFile: true, writeTextFile: true } } });
 const { sessionId } = await call('newSession', 'session/new', { cwd, mcpServers: [] });
 await call('prompt', 'session/prompt', { sessionId, prompt: [{ type: 'text', text: line }] });

@@ -47,9 +47,9 @@ test('from plan to destroy', async (t) => {
 test('restart is asked for where a person is asked', async (t) => {
   const permission = ({ options }) => ({ outcome: { outcome: 'selected', optionId: options.find((o) => o.kind === 'allow_once').optionId } });
   const { client, run } = await open(t, { clientInfo: { name: 'zed', version: '1' }, permission });
-  assert.match((await run('restart dev web', 'failed')).text, /dev is down; run: apply dev/);
+  assert.match(JSON.stringify((await run('restart dev web', 'failed')).tools), /dev is down; run: apply dev/);
   await run('apply dev');
-  assert.match((await run('restart dev web')).text, /web is healthy/);
+  assert.match(JSON.stringify((await run('restart dev web')).tools), /web is healthy/);
   assert.equal(client.asked.length, 2);
   await client.finish();
 });

@@ -6,11 +6,13 @@ export const mixedLines = Array.from({ length: 1000 }, (_, i) => [`out ${i}`, `e
 export const flood = 2_900_000;
 export const floodBytes = Array.from({ length: 7 }, (_, i) => Math.max(0, Math.min(flood, 10 ** (i + 1) - 1) - 10 ** i + 1) * (i + 2)).reduce((a, b) => a + b);
 
-// unfenced is text without the lines that open and close code blocks.
+// unfenced is text without what makes code blocks of it: lines that open and close
+// them, and indents.
 export function unfenced(text) {
   return text
     .split('\n')
     .filter((line) => !/^`{3,}\w*$/.test(line))
+    .map((line) => line.replace(/^ {4}/, ''))
     .join('\n');
 }
 

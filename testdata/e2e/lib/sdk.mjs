@@ -58,8 +58,10 @@ export class Client {
     client.call = (version === 'strict' ? connectStrict : connectNewest)(client.agent, handlers);
     client.initialized = await client.call('initialize', {
       protocolVersion: 1,
-      clientCapabilities: options.capabilities ?? {},
-      clientInfo: options.clientInfo ?? { name: 'e2e', version: '1.0.0' },
+      // An editor that does not say who it is is shown what a command prints as
+      // message text.
+      clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, ...options.capabilities },
+      ...(options.clientInfo && { clientInfo: options.clientInfo }),
     });
     const { method = 'session/new', id } = options.session ?? {};
     client.opened = await client.call(method, { cwd: place.project, mcpServers: [], ...(id && { sessionId: id }) });
