@@ -60,6 +60,7 @@ func FuzzParams(f *testing.F) {
 		`{"sessionId":"s","prompt":[{"type":"resource","resource":{"uri":"u","text":"t"}},{"type":"image","data":"","mimeType":"m"}]}`,
 		`{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true},"_meta":{"terminal_output":true}},"clientInfo":{"name":"n","version":"1"}}`,
 		`{"cwd":"/","mcpServers":[{"name":"a","command":"b","args":["c"],"env":[]},{"type":"http","name":"a","url":"u","headers":[]}]}`,
+		`{"cwd":"/","mcpServers":[{"name":"a","command":""},{"type":"http","name":"a","url":""}]}`,
 		`{"outcome":{"outcome":"selected","optionId":"x"}}`, `null`, `[]`, `5`, `"s"`, `{"prompt":null}`,
 	} {
 		f.Add([]byte(seed))

@@ -196,9 +196,9 @@ type SessionCapabilities struct {
 type McpServer struct {
 	Type    string            `json:"type,omitempty"` // "" for stdio, else http or sse
 	Name    string            `json:"name"`
-	Command string            `json:"command,omitempty"`
+	Command string            `json:"command"`
 	Args    []string          `json:"args,omitempty"`
-	URL     string            `json:"url,omitempty"`
+	URL     string            `json:"url"`
 	Env     []json.RawMessage `json:"env,omitempty"`
 	Headers []json.RawMessage `json:"headers,omitempty"`
 }
