@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"math"
 	"os"
 	"strconv"
@@ -50,14 +49,12 @@ func hardLimit(pid int) (uint64, error) {
 		return limit.Max, err
 	}
 	var buf [4096]byte
-	for line := range bytes.Lines(buf[:readProc(pid, "limits", buf[:])]) {
-		rest, found := bytes.CutPrefix(line, []byte("Max file locks"))
-		if fields := bytes.Fields(rest); found && len(fields) > 1 {
-			if string(fields[1]) == "unlimited" {
-				return math.MaxUint64, nil
-			}
-			return strconv.ParseUint(string(fields[1]), 10, 64)
-		}
+	switch _, hard := lockLimits(buf[:readProc(pid, "limits", buf[:])]); hard {
+	case "":
+		return 0, unix.ESRCH
+	case "unlimited":
+		return math.MaxUint64, nil
+	default:
+		return strconv.ParseUint(hard, 10, 64)
 	}
-	return 0, unix.ESRCH
 }

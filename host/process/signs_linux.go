@@ -108,13 +108,21 @@ func lockLimit(pid int) (uint64, bool) {
 
 // parseLockLimit finds the soft limit on file locks in /proc/<pid>/limits. It returns false where there is none.
 func parseLockLimit(text []byte) (uint64, bool) {
-	const name = "Max file locks"
+	soft, _ := lockLimits(text)
+	limit, err := strconv.ParseUint(soft, 10, 64)
+	return limit, err == nil
+}
+
+// lockLimits finds both limits on file locks in /proc/<pid>/limits, as they are written there; "" where they are not.
+func lockLimits(text []byte) (soft, hard string) {
 	for line := range bytes.Lines(text) {
-		if rest, found := bytes.CutPrefix(line, []byte(name)); found {
-			soft, _, _ := bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
-			limit, err := strconv.ParseUint(string(soft), 10, 64)
-			return limit, err == nil
+		rest, found := bytes.CutPrefix(line, []byte("Max file locks"))
+		if !found {
+			continue
 		}
+		soft, after, _ := strings.Cut(strings.TrimLeft(string(rest), " "), " ")
+		hard, _, _ := strings.Cut(strings.TrimLeft(after, " "), " ")
+		return soft, hard
 	}
-	return 0, false
+	return "", ""
 }
