@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local/activity"
 )
 
 // fake puts a program on PATH that writes its name and arguments to calls, one
@@ -362,11 +363,11 @@ func TestPermanentErrors(t *testing.T) {
 		want bool
 	}{
 		{errors.New("x"), false},
-		{never(errors.New("x")), true},
-		{fmt.Errorf("wrapped: %w", never(errors.New("x"))), true},
-		{&stepError{name: "ReadinessFailedError"}, true},
-		{&stepError{name: "Other"}, false},
-		{&stepError{}, false},
+		{activity.Final(errors.New("x")), true},
+		{fmt.Errorf("wrapped: %w", activity.Final(errors.New("x"))), true},
+		{&activity.Error{Name: "ReadinessFailedError"}, true},
+		{&activity.Error{Name: "Other"}, false},
+		{&activity.Error{}, false},
 	} {
 		if got := permanent(c.err, []string{"ReadinessFailedError", ""}); got != c.want {
 			t.Errorf("%#v: %t", c.err, got)

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local/activity"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/subject"
@@ -187,11 +187,11 @@ func (rt *Runtime) commands(r record, s *step, path string) []subject.Command {
 	switch {
 	case s.Kind == op.Exec:
 	case s.Kind == op.Activity && s.Fn == "shellCmd":
-		var a shellArgs
+		var a activity.ShellArgs
 		_ = json.Unmarshal(s.Args, &a) // which plan has done before
 		c.Shell, c.Dir, env = a.Cmd, a.Cwd, a.Env
 	case s.Kind == op.Activity:
-		programs = rt.activityPrograms(s.Fn)
+		programs = rt.activities.Programs(s.Fn)
 		c.Argv = append([]string{""}, textsOf(s.Args)...)
 	default:
 		return nil
@@ -213,36 +213,6 @@ func (rt *Runtime) commands(r record, s *step, path string) []subject.Command {
 		all = append(all, c)
 	}
 	return all
-}
-
-// activityPrograms are what the activities run that are no programs of their own.
-func (rt *Runtime) activityPrograms(fn string) []string {
-	switch fn {
-	case "chantBuild", "chantTeardown":
-		return []string{"npm"}
-	case "lifecycleSnapshot", "lifecycleDiff":
-		return []string{cmp.Or(rt.o.Chant(), "chant")}
-	case "helmInstall":
-		return []string{"helm"}
-	case "gitlabPipeline":
-		return []string{"glab"}
-	case "k3dUp", "k3dDown":
-		return []string{"k3d"}
-	case "azGroupEnsure", "azGroupDelete":
-		return []string{"az"}
-	case "kubectlApply", "waitForStack":
-		return []string{"kubectl"}
-	case "nativeApply":
-		return []string{"kubectl", "kustomize", "aws", "node"}
-	case "compensateApply":
-		return []string{"/bin/sh", "aws"}
-	case "httpCheck":
-		return []string{} // this program's own
-	}
-	if _, emulator := emulatorStep(fn); emulator {
-		return []string{"docker"}
-	}
-	return []string{"node"}
 }
 
 // textsOf are all texts in JSON, which may be paths.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local/activity"
 )
 
 // errTimedOut is the cause of a context whose attempt took too long.
@@ -18,9 +19,6 @@ var errTimedOut = errors.New("the attempt took too long")
 // errStopped says that a step did not come to its end because the run was
 // stopped.
 var errStopped = errors.New("the run was stopped")
-
-// action does what a step is for. Its result is JSON once written.
-type action func(*call) (any, error)
 
 // attempts runs a step as often as its profile allows, and records each attempt
 // before it is made.
@@ -43,7 +41,7 @@ func (l *leg) attempts(s *step) verdict {
 		c := &call{leg: l, step: s, out: out}
 		value, err := c.try(r.Attempts)
 		out.flush()
-		r.Duration, r.Tail, r.ExitCode = time.Since(began), out.tail(), exitCode(err)
+		r.Duration, r.Tail, r.ExitCode = time.Since(began), out.tail(), activity.ExitCode(err)
 		r.Warnings = append(r.Warnings, c.warnings...)
 		switch {
 		case err == nil:
@@ -186,32 +184,11 @@ func (l *leg) over(s *step, r *host.StepResult) {
 	l.tell(r)
 }
 
-// stepError is why a step failed, where more is known than a sentence.
-type stepError struct {
-	text  string
-	cause error
-	name  string // of the error in chant, by which a profile knows it
-	final bool   // another attempt would fail as well
-	code  *int   // the exit code of the program that decided
-}
-
-func (e *stepError) Error() string { return e.text }
-func (e *stepError) Unwrap() error { return e.cause }
-
-// never is an error that no further attempt mends.
-func never(err error) error { return &stepError{text: err.Error(), cause: err, final: true} }
-
+// permanent says whether another attempt would fail as well, or a retry profile says
+// that the error of this name is not tried again.
 func permanent(err error, names []string) bool {
-	var e *stepError
-	return errors.As(err, &e) && (e.final || e.name != "" && slices.Contains(names, e.name))
-}
-
-func exitCode(err error) *int {
-	var e *stepError
-	if errors.As(err, &e) {
-		return e.code
-	}
-	return nil
+	var e *activity.Error
+	return errors.As(err, &e) && (e.Final || e.Name != "" && slices.Contains(names, e.Name))
 }
 
 // pick takes a part of a result by its dot path; null where there is none. The

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local/activity"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/pause"
 	"github.com/chant-acp/chant-acp/internal/brief"
@@ -44,7 +45,7 @@ type step struct {
 	key     string
 	title   string
 	shown   json.RawMessage // its arguments, masked: each plan that is told of holds them all
-	act     action          // nil for those that only wait
+	act     activity.Action // nil for those that only wait
 	profile op.Profile
 
 	gates []*step // that let it run; none of one before the first gate, nor of compensation
@@ -112,9 +113,9 @@ func (rt *Runtime) planStep(s *step) (err error) {
 	s.shown, s.title = s.phase.mask.JSON(shownArgs(s.Step)), title(s.Step, s.phase.mask)
 	switch s.Kind {
 	case op.Activity:
-		s.act, err = rt.activity(s.Fn, s.Args)
+		s.act, err = rt.activities.Find(s.Fn, s.Args)
 	case op.Exec:
-		s.act, err = execStep(s.Step)
+		s.act, err = activity.Exec(s.Step)
 	case op.Gate, op.WaitForEvent:
 		if s.phase.undo {
 			return fmt.Errorf("compensation can't wait for anybody")

@@ -2,21 +2,23 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local/activity"
 	"github.com/chant-acp/chant-acp/host/pause"
 	"github.com/chant-acp/chant-acp/host/process"
 )
 
-// call is one attempt of a step, for the action that makes it.
+// call is one attempt of a step; it implements activity.Call for the action that
+// makes it.
 type call struct {
 	leg      *leg
 	step     *step
@@ -26,57 +28,76 @@ type call struct {
 	warnings []string
 }
 
-// program is one that an action runs.
-type program struct {
-	argv  []string
-	dir   string            // below the project's folder, or absolute; "" for the folder
-	env   map[string]string // over the rest
-	value io.Writer         // takes standard output, which then has a pipe of its own
-	quiet bool              // standard output is for the action only
-	copy  io.Writer         // takes all that is printed, beside those who see it
+var _ activity.Call = (*call)(nil)
+
+// Context implements activity.Call.
+func (c *call) Context() context.Context { return c.ctx }
+
+// Sleep implements activity.Call.
+func (c *call) Sleep(d time.Duration) error { return c.leg.rt.sleep(c.ctx, d) }
+
+// Say implements activity.Call.
+func (c *call) Say(format string, args ...any) { c.out.say(format, args...) }
+
+// Warn implements activity.Call.
+func (c *call) Warn(text string) { c.warnings = append(c.warnings, text) }
+
+// Set implements activity.Call.
+func (c *call) Set(vars map[string]string) {
+	if c.set == nil {
+		c.set = make(map[string]string)
+	}
+	maps.Copy(c.set, vars)
 }
 
-// run runs a program to its end. The error says how it failed; one that was
-// stopped with the run is errStopped.
-func (c *call) run(p program) error {
+// File implements activity.Call.
+func (c *call) File(name, extension string) string {
+	return filepath.Join(c.leg.folder.dir, name+"-"+c.step.key+extension)
+}
+
+// HasOutcome implements activity.Call.
+func (c *call) HasOutcome() bool { return c.step.Outcome != nil }
+
+// Run implements activity.Call. One that was stopped with the run is errStopped.
+func (c *call) Run(p activity.Program) error {
 	exit, err := c.start(p)
 	if err != nil {
 		return err
 	}
-	name := filepath.Base(p.argv[0])
+	name := filepath.Base(p.Argv[0])
 	switch {
 	case c.leg.stopped() != host.StopNone:
 		return errStopped
 	case exit.Err != nil:
 		return fmt.Errorf("%s could not be followed to its end: %w", name, exit.Err)
 	case exit.Signal != "":
-		return &stepError{text: fmt.Sprintf("%s was ended by %s", name, exit.Signal), code: &exit.Code}
+		return &activity.Error{Text: fmt.Sprintf("%s was ended by %s", name, exit.Signal), Code: &exit.Code}
 	case exit.Code != 0:
-		return &stepError{text: fmt.Sprintf("%s ended with exit code %d", name, exit.Code), code: &exit.Code}
+		return &activity.Error{Text: fmt.Sprintf("%s ended with exit code %d", name, exit.Code), Code: &exit.Code}
 	}
 	return nil
 }
 
-func (c *call) start(p program) (process.Exit, error) {
+func (c *call) start(p activity.Program) (process.Exit, error) {
 	dir := c.leg.Root
-	if p.dir != "" {
-		dir = p.dir
+	if p.Dir != "" {
+		dir = p.Dir
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(c.leg.Root, dir)
 		}
 	}
-	env, err := c.environ(p.env)
+	env, err := c.environ(p.Env)
 	if err != nil {
-		return process.Exit{}, never(err)
+		return process.Exit{}, activity.Final(err)
 	}
-	path, err := process.LookPath(p.argv[0], dir, env)
+	path, err := process.LookPath(p.Argv[0], dir, env)
 	if err != nil {
-		return process.Exit{}, never(err)
+		return process.Exit{}, activity.Final(err)
 	}
 	if err := c.leg.rt.foreign(path); err != nil {
-		return process.Exit{}, never(err)
+		return process.Exit{}, activity.Final(err)
 	}
-	spec := process.Spec{Path: path, Argv: p.argv, Dir: dir, Env: env}
+	spec := process.Spec{Path: path, Argv: p.Argv, Dir: dir, Env: env}
 	flush := c.connect(&spec, p)
 	proc, err := process.Start(c.ctx, spec)
 	if err != nil {
@@ -90,11 +111,11 @@ func (c *call) start(p program) (process.Exit, error) {
 
 // connect leads the program's output to where it belongs. A value has a pipe of
 // its own, which is joined with the other by whole lines.
-func (c *call) connect(spec *process.Spec, p program) (flush func()) {
-	if p.value == nil {
+func (c *call) connect(spec *process.Spec, p activity.Program) (flush func()) {
+	if p.Value == nil {
 		spec.Output = func(b []byte) {
-			if p.copy != nil {
-				_, _ = p.copy.Write(b)
+			if p.Copy != nil {
+				_, _ = p.Copy.Write(b)
 			}
 			_, _ = c.out.Write(b)
 		}
@@ -108,8 +129,8 @@ func (c *call) connect(spec *process.Spec, p program) (flush func()) {
 		lines.add(stream, b)
 	}
 	spec.Output = func(b []byte) {
-		_, _ = p.value.Write(b)
-		if !p.quiet {
+		_, _ = p.Value.Write(b)
+		if !p.Quiet {
 			add(0, b)
 		}
 	}
@@ -123,10 +144,10 @@ func (c *call) warn(exit process.Exit) {
 		if exit.Leftovers > 1 {
 			text = fmt.Sprintf("%d processes that it left behind were ended", exit.Leftovers)
 		}
-		c.warnings = append(c.warnings, text)
+		c.Warn(text)
 	}
 	if exit.HeldOutput {
-		c.warnings = append(c.warnings, "a process that left its group still holds its output open; what that prints is not shown")
+		c.Warn("a process that left its group still holds its output open; what that prints is not shown")
 	}
 }
 
@@ -265,8 +286,8 @@ func (e *environ) add(entries ...string) {
 	}
 }
 
-// getenv reads the environment of the step's programs.
-func (c *call) getenv(name string) string {
+// Getenv implements activity.Call.
+func (c *call) Getenv(name string) string {
 	env, err := c.environ(nil)
 	if err != nil {
 		return ""
@@ -277,57 +298,4 @@ func (c *call) getenv(name string) string {
 		}
 	}
 	return ""
-}
-
-// maxValue bounds what is kept of a program's output as a value, in bytes. It is
-// shown and logged whole.
-const maxValue = 256 << 10
-
-// capture keeps the first maxValue bytes.
-type capture struct {
-	mu   sync.Mutex
-	text []byte
-	more bool
-}
-
-func (c *capture) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	room := maxValue - len(c.text)
-	c.more = c.more || len(p) > room
-	c.text = append(c.text, p[:min(room, len(p))]...)
-	return len(p), nil
-}
-
-// String is what was kept, without the space around it.
-func (c *capture) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return strings.ToValidUTF8(strings.TrimSpace(string(c.text)), "\uFFFD")
-}
-
-// output runs a program quietly and returns what it printed.
-func (c *call) output(argv ...string) (string, error) {
-	var out capture
-	err := c.run(program{argv: argv, value: &out, quiet: true})
-	return out.String(), err
-}
-
-// with makes an action of a function and its arguments, which are checked before
-// any step runs.
-func with[A any](run func(*call, A) (any, error)) func(json.RawMessage) (action, error) {
-	return func(text json.RawMessage) (action, error) {
-		var args A
-		if len(text) > 0 {
-			if err := json.Unmarshal(text, &args); err != nil {
-				return nil, fmt.Errorf("its arguments: %w", err)
-			}
-		}
-		if checked, ok := any(args).(interface{ check() error }); ok {
-			if err := checked.check(); err != nil {
-				return nil, err
-			}
-		}
-		return func(c *call) (any, error) { return run(c, args) }, nil
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local/activity"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/durable"
@@ -54,6 +55,8 @@ type Runtime struct {
 	o    Options
 	dir  string // of the project's runs
 	mask *envmask.Mask
+	// activities are what the steps of Ops may run.
+	activities *activity.Project
 	// sleep waits for a time, or returns the cause of a context that ends first.
 	sleep func(context.Context, time.Duration) error
 
@@ -89,7 +92,12 @@ func New(o Options) (*Runtime, error) {
 		o.Now = time.Now
 	}
 	dir := filepath.Join(o.State, digest(root)[:keyLen])
-	return &Runtime{o: o, dir: dir, mask: envmask.New(o.Env), sleep: sleep, left: make(map[string][]process.Remnant)}, nil
+	activities := &activity.Project{
+		Root: root, Chant: o.Chant, Environ: func() []string { return newEnviron(o.Environ(false)).list },
+	}
+	return &Runtime{
+		o: o, dir: dir, mask: envmask.New(o.Env), activities: activities, sleep: sleep, left: make(map[string][]process.Remnant),
+	}, nil
 }
 
 func (rt *Runtime) folder(id string) folder { return folder{filepath.Join(rt.dir, id)} }

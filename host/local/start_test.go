@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/host/local/activity"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
 )
@@ -177,7 +178,9 @@ func runProgram(t *testing.T, r *rig, argv []string) (string, error) {
 	l.log = l.openLog()
 	c := &call{leg: l, ctx: t.Context(), out: &stepOutput{leg: l}}
 	l.req.Events, l.programs = func(host.OpEvent) {}, make(map[*process.Process]struct{})
-	return c.output(argv...)
+	var out strings.Builder
+	err := c.Run(activity.Program{Argv: argv, Value: &out, Quiet: true})
+	return strings.TrimSpace(out.String()), err
 }
 
 func TestKeysInOrder(t *testing.T) {

@@ -34,13 +34,14 @@ var imports = map[string][]string{
 	"command/source/shelltext": {},
 	"host":                     {"command", "host/subject"},
 	"host/gitstate":            {},
-	"host/local":               {"host", "host/gitstate", "host/local/httpask", "host/op", "host/pause", "host/process", "host/subject"},
+	"host/local":               {"host", "host/gitstate", "host/local/activity", "host/op", "host/pause", "host/process", "host/subject"},
 	"host/op/eval":             {"host/op", "host/op/eval/internal/wire"},
 
 	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"acp/agent/turn":       {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"acp/agent/view/shape": {},
 
+	"host/local/activity":        {"host/local/httpask", "host/op", "host/process"},
 	"host/local/httpask":         {},
 	"host/local/httpask/client":  {"host/local/httpask"},
 	"host/op/eval/engine":        {"host/op", "host/op/eval/internal/wire"},

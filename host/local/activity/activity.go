@@ -1,7 +1,8 @@
-package local
+package activity
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +13,20 @@ import (
 	"github.com/chant-acp/chant-acp/host/op"
 )
 
-// activity makes the action of an activity. Those that are not known here are
-// handed to the package of chant that has them.
-func (rt *Runtime) activity(fn string, args json.RawMessage) (action, error) {
+// Project is what activities know of the project that they run in.
+type Project struct {
+	// Root is its folder, absolute and without links.
+	Root string
+	// Chant is the path of the chant program, "" where there is none.
+	Chant func() string
+	// Environ is the environment of programs, each name once.
+	Environ func() []string
+}
+
+// Find makes the action of an activity, by its name in chant. Those that are not
+// known here are handed to the package of chant that has them. The error says what is
+// wrong with the arguments, or what is missing.
+func (p *Project) Find(fn string, args json.RawMessage) (Action, error) {
 	switch fn {
 	case "shellCmd":
 		return with(shellCmd)(args)
@@ -23,19 +35,19 @@ func (rt *Runtime) activity(fn string, args json.RawMessage) (action, error) {
 	case "chantTeardown":
 		return with(chantTeardown)(args)
 	case "lifecycleSnapshot":
-		return rt.withChant(fn, with(lifecycleSnapshot), args)
+		return p.withChant(fn, with(p.lifecycleSnapshot), args)
 	case "lifecycleDiff":
-		return rt.withChant(fn, with(lifecycleDiff), args)
+		return p.withChant(fn, with(p.lifecycleDiff), args)
 	case "httpCheck":
 		return with(httpCheck)(args)
 	case "waitForStack":
 		return with(waitForStack)(args)
 	case "nativeApply":
-		return rt.nativeApply(args)
+		return p.nativeApply(args)
 	case "compensateApply":
 		return with(compensateApply)(args)
 	case "kubectlApply":
-		return rt.kubectlApply(args)
+		return p.kubectlApply(args)
 	case "helmInstall":
 		return with(helmInstall)(args)
 	case "gitlabPipeline":
@@ -52,7 +64,39 @@ func (rt *Runtime) activity(fn string, args json.RawMessage) (action, error) {
 	if make, ok := emulatorStep(fn); ok {
 		return make(args)
 	}
-	return rt.handOver(fn, args)
+	return p.handOver(fn, args)
+}
+
+// Programs are what an activity other than shellCmd runs, by their names or paths: all
+// that its arguments may make it run. One that runs none but this program's own has an
+// empty list.
+func (p *Project) Programs(fn string) []string {
+	switch fn {
+	case "chantBuild", "chantTeardown":
+		return []string{"npm"}
+	case "lifecycleSnapshot", "lifecycleDiff":
+		return []string{cmp.Or(p.Chant(), "chant")}
+	case "helmInstall":
+		return []string{"helm"}
+	case "gitlabPipeline":
+		return []string{"glab"}
+	case "k3dUp", "k3dDown":
+		return []string{"k3d"}
+	case "azGroupEnsure", "azGroupDelete":
+		return []string{"az"}
+	case "kubectlApply", "waitForStack":
+		return []string{"kubectl"}
+	case "nativeApply":
+		return []string{"kubectl", "kustomize", "aws", "node"}
+	case "compensateApply":
+		return []string{"/bin/sh", "aws"}
+	case "httpCheck":
+		return []string{} // this program's own
+	}
+	if _, emulator := emulatorStep(fn); emulator {
+		return []string{"docker"}
+	}
+	return []string{"node"}
 }
 
 // required refuses arguments that are missing, or that a program would take for a
@@ -75,38 +119,25 @@ func noFlags(pairs ...string) error {
 	return nil
 }
 
-// execStep makes the action of a program with its arguments, without a shell.
-func execStep(s *op.Step) (action, error) {
+// Exec makes the action of a program with its arguments, without a shell.
+func Exec(s *op.Step) (Action, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return nil, errors.New("it names no program")
 	}
-	return func(c *call) (any, error) {
-		return c.printed(program{argv: s.Argv, dir: s.Dir, env: s.Env})
+	return func(c Call) (any, error) {
+		return printed(c, Program{Argv: s.Argv, Dir: s.Dir, Env: s.Env})
 	}, nil
 }
 
-// printed runs a program whose result is what it prints, where somebody asks for
-// the result.
-func (c *call) printed(p program) (any, error) {
-	if c.step.Outcome == nil {
-		return nil, c.run(p)
-	}
-	var out capture
-	p.value = &out
-	err := c.run(p)
-	if out.more {
-		c.warnings = append(c.warnings, fmt.Sprintf("of its output only the first %d KiB are kept as its result", maxValue>>10))
-	}
-	return out.String(), err
-}
-
-type shellArgs struct {
+// ShellArgs are the arguments of the activity shellCmd: a text for /bin/sh, variables
+// over the environment, and a folder below the project's.
+type ShellArgs struct {
 	Cmd string            `json:"cmd"`
 	Env map[string]string `json:"env"`
 	Cwd string            `json:"cwd"`
 }
 
-func (a shellArgs) check() error {
+func (a ShellArgs) check() error {
 	if strings.TrimSpace(a.Cmd) == "" {
 		return errors.New("it needs the argument cmd")
 	}
@@ -114,8 +145,8 @@ func (a shellArgs) check() error {
 }
 
 // shellCmd gives a shell the text that the author of the Op wrote.
-func shellCmd(c *call, a shellArgs) (any, error) {
-	return c.printed(program{argv: []string{"/bin/sh", "-c", a.Cmd}, dir: a.Cwd, env: a.Env})
+func shellCmd(c Call, a ShellArgs) (any, error) {
+	return printed(c, Program{Argv: []string{"/bin/sh", "-c", a.Cmd}, Dir: a.Cwd, Env: a.Env})
 }
 
 type buildArgs struct {
@@ -128,25 +159,25 @@ func (a buildArgs) check() error {
 	return errors.Join(required("path", a.Path), noFlags("script", a.Script))
 }
 
-func chantBuild(c *call, a buildArgs) (any, error) {
+func chantBuild(c Call, a buildArgs) (any, error) {
 	script := a.Script
 	if script == "" {
 		script = "build"
 	}
-	return nil, c.run(program{argv: []string{"npm", "run", script}, dir: a.Path, env: a.Env})
+	return nil, c.Run(Program{Argv: []string{"npm", "run", script}, Dir: a.Path, Env: a.Env})
 }
 
-func chantTeardown(c *call, a buildArgs) (any, error) {
-	return nil, c.run(program{argv: []string{"npm", "run", "teardown"}, dir: a.Path})
+func chantTeardown(c Call, a buildArgs) (any, error) {
+	return nil, c.Run(Program{Argv: []string{"npm", "run", "teardown"}, Dir: a.Path})
 }
 
 // withChant makes the action of an activity that runs the chant program.
-func (rt *Runtime) withChant(fn string, make func(json.RawMessage) (action, error), args json.RawMessage) (action, error) {
+func (p *Project) withChant(fn string, make func(json.RawMessage) (Action, error), args json.RawMessage) (Action, error) {
 	act, err := make(args)
 	if err != nil {
 		return nil, err
 	}
-	if rt.o.Chant() == "" {
+	if p.Chant() == "" {
 		return nil, fmt.Errorf("%s needs the chant program, of the package @intentius/chant, which is neither installed in this project nor found on PATH", fn)
 	}
 	return act, nil
@@ -159,8 +190,8 @@ type lifecycleArgs struct {
 
 func (a lifecycleArgs) check() error { return required("env", a.Env) }
 
-func lifecycleSnapshot(c *call, a lifecycleArgs) (any, error) {
-	return nil, c.run(program{argv: []string{c.leg.rt.o.Chant(), "lifecycle", "snapshot", a.Env}})
+func (p *Project) lifecycleSnapshot(c Call, a lifecycleArgs) (any, error) {
+	return nil, c.Run(Program{Argv: []string{p.Chant(), "lifecycle", "snapshot", a.Env}})
 }
 
 // driftHeaders are what chant prints above what differs.
@@ -174,18 +205,18 @@ type diffResult struct {
 
 // lifecycleDiff succeeds whatever the diff's exit code is: a difference is a
 // result.
-func lifecycleDiff(c *call, a lifecycleArgs) (any, error) {
-	argv := []string{c.leg.rt.o.Chant(), "lifecycle", "diff", a.Env}
+func (p *Project) lifecycleDiff(c Call, a lifecycleArgs) (any, error) {
+	argv := []string{p.Chant(), "lifecycle", "diff", a.Env}
 	if a.Live {
 		argv = append(argv, "--live")
 	}
 	var out capture
-	err := c.run(program{argv: argv, copy: &out})
+	err := c.Run(Program{Argv: argv, Copy: &out})
 	r := diffResult{Output: out.String()}
 	for _, header := range driftHeaders {
 		r.Drifted = r.Drifted || strings.Contains(r.Output, header+" (") || strings.Contains(r.Output, "\n"+header)
 	}
-	if code := exitCode(err); code != nil && *code < 128 {
+	if code := ExitCode(err); code != nil && *code < 128 {
 		r.ExitCode, err = *code, nil
 	}
 	return r, err
@@ -203,7 +234,7 @@ func (a helmArgs) check() error {
 	return errors.Join(required("name", a.Name, "chart", a.Chart), noFlags("values", a.Values, "namespace", a.Namespace))
 }
 
-func helmInstall(c *call, a helmArgs) (any, error) {
+func helmInstall(c Call, a helmArgs) (any, error) {
 	argv := []string{"helm", "upgrade", "--install", "--wait", a.Name, a.Chart}
 	if a.Namespace != "" {
 		argv = append(argv, "--namespace", a.Namespace, "--create-namespace")
@@ -214,7 +245,7 @@ func helmInstall(c *call, a helmArgs) (any, error) {
 	for _, key := range slices.Sorted(maps.Keys(a.Set)) {
 		argv = append(argv, "--set", key+"="+plain(a.Set[key]))
 	}
-	return nil, c.run(program{argv: argv})
+	return nil, c.Run(Program{Argv: argv})
 }
 
 // plain is JSON as a word: text as it is, the rest as JSON.
@@ -235,25 +266,15 @@ func (a groupArgs) check() error {
 	return errors.Join(required("resourceGroup", a.ResourceGroup), noFlags("location", a.Location))
 }
 
-func azGroupEnsure(c *call, a groupArgs) (any, error) {
+func azGroupEnsure(c Call, a groupArgs) (any, error) {
 	location := a.Location
 	if location == "" {
 		location = "eastus"
 	}
-	return nil, c.run(program{argv: []string{"az", "group", "create", "--name", a.ResourceGroup, "--location", location, "--output", "none"}})
+	return nil, c.Run(Program{Argv: []string{"az", "group", "create", "--name", a.ResourceGroup, "--location", location, "--output", "none"}})
 }
 
 // azGroupDelete succeeds without a group: to have it gone is what is asked.
-func azGroupDelete(c *call, a groupArgs) (any, error) {
-	return nil, c.tolerate(c.run(program{argv: []string{"az", "group", "delete", "--name", a.ResourceGroup, "--yes", "--no-wait"}}))
-}
-
-// tolerate lets a program's exit code pass, with a line about it; a program that
-// can't be run at all, or was stopped, is an error still.
-func (c *call) tolerate(err error) error {
-	if exitCode(err) == nil {
-		return err
-	}
-	c.out.say("%v; taken as done", err)
-	return nil
+func azGroupDelete(c Call, a groupArgs) (any, error) {
+	return nil, tolerate(c, c.Run(Program{Argv: []string{"az", "group", "delete", "--name", a.ResourceGroup, "--yes", "--no-wait"}}))
 }

@@ -1,4 +1,4 @@
-package local
+package activity
 
 import (
 	"encoding/json"
@@ -32,19 +32,19 @@ type cluster struct {
 }
 
 // k3dUp makes a cluster of k3d, unless it is there.
-func k3dUp(c *call, a clusterArgs) (any, error) {
-	there, err := c.output("k3d", "cluster", "list", a.Name, "--no-headers")
-	if err != nil && exitCode(err) == nil {
+func k3dUp(c Call, a clusterArgs) (any, error) {
+	there, err := output(c, "k3d", "cluster", "list", a.Name, "--no-headers")
+	if err != nil && ExitCode(err) == nil {
 		return nil, err
 	}
 	if err == nil && there != "" {
-		c.out.say("the cluster %s is there already", a.Name)
-	} else if err := c.run(program{argv: a.create()}); err != nil {
+		c.Say("the cluster %s is there already", a.Name)
+	} else if err := c.Run(Program{Argv: a.create()}); err != nil {
 		return nil, err
 	}
 	up := cluster{Context: "k3d-" + a.Name}
 	if a.UpdateDefault == nil || !*a.UpdateDefault {
-		if up.Kubeconfig, err = c.output("k3d", "kubeconfig", "write", a.Name); err != nil {
+		if up.Kubeconfig, err = output(c, "k3d", "kubeconfig", "write", a.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -88,8 +88,8 @@ func (a clusterArgs) create() []string {
 	return append(argv, "--wait", "--timeout", timeout)
 }
 
-func k3dDown(c *call, a clusterArgs) (any, error) {
-	return nil, c.run(program{argv: []string{"k3d", "cluster", "delete", a.Name}})
+func k3dDown(c Call, a clusterArgs) (any, error) {
+	return nil, c.Run(Program{Argv: []string{"k3d", "cluster", "delete", a.Name}})
 }
 
 type pipelineArgs struct {
@@ -103,17 +103,17 @@ func (a pipelineArgs) check() error {
 }
 
 // gitlabPipeline starts a pipeline and waits for its end.
-func gitlabPipeline(c *call, a pipelineArgs) (any, error) {
+func gitlabPipeline(c Call, a pipelineArgs) (any, error) {
 	ref := a.Ref
 	if ref == "" {
 		ref = "HEAD"
 	}
-	if err := c.run(program{argv: []string{"glab", "ci", "run", "--project", a.Name, "--ref", ref}}); err != nil {
+	if err := c.Run(Program{Argv: []string{"glab", "ci", "run", "--project", a.Name, "--ref", ref}}); err != nil {
 		return nil, err
 	}
 	last := ""
 	for {
-		text, err := c.output("glab", "ci", "status", "--project", a.Name, "--format", "json")
+		text, err := output(c, "glab", "ci", "status", "--project", a.Name, "--format", "json")
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func gitlabPipeline(c *call, a pipelineArgs) (any, error) {
 			status = pipelines[0].Status
 		}
 		if status != last {
-			c.out.say("the pipeline of %s is %s", a.Name, status)
+			c.Say("the pipeline of %s is %s", a.Name, status)
 			last = status
 		}
 		switch status {
@@ -132,7 +132,7 @@ func gitlabPipeline(c *call, a pipelineArgs) (any, error) {
 		case "failed", "canceled":
 			return nil, fmt.Errorf("the pipeline of %s ended as %s", a.Name, status)
 		}
-		if err := c.leg.rt.sleep(c.ctx, interval(a.IntervalMs, 30*time.Second)); err != nil {
+		if err := c.Sleep(interval(a.IntervalMs, 30*time.Second)); err != nil {
 			return nil, err
 		}
 	}

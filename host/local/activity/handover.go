@@ -1,4 +1,4 @@
-package local
+package activity
 
 import (
 	"encoding/json"
@@ -40,29 +40,28 @@ func lexicon(fn string) string {
 	return ""
 }
 
-func (rt *Runtime) handOver(fn string, args json.RawMessage) (action, error) {
+func (p *Project) handOver(fn string, args json.RawMessage) (Action, error) {
 	from := lexicon(fn)
 	if from == "" {
 		return nil, fmt.Errorf("there is no activity %q", fn)
 	}
-	return rt.handOverFrom(fn, from, "", args)
+	return p.handOverFrom(fn, from, "", args)
 }
 
 // handOverFrom makes the action of an activity that the project's own chant
 // does: Node calls the function that the lexicon exports for it, as chant would.
 // why says what can't be done here; "" where nothing can.
-func (rt *Runtime) handOverFrom(fn, lexicon, why string, args json.RawMessage) (action, error) {
+func (p *Project) handOverFrom(fn, lexicon, why string, args json.RawMessage) (Action, error) {
 	name := "@intentius/chant-lexicon-" + lexicon
 	if fn == "nativeApply" { // which is temporal's and loads the other
-		if err := rt.installed(fn, "@intentius/chant-lexicon-temporal", why); err != nil {
+		if err := p.installed(fn, "@intentius/chant-lexicon-temporal", why); err != nil {
 			return nil, err
 		}
 	}
-	if err := rt.installed(fn, name, why); err != nil {
+	if err := p.installed(fn, name, why); err != nil {
 		return nil, err
 	}
-	env := newEnviron(rt.o.Environ(false)).list
-	if _, err := process.LookPath("node", rt.o.Root, env); err != nil {
+	if _, err := process.LookPath("node", p.Root, p.Environ()); err != nil {
 		return nil, fmt.Errorf("%s is done by %s, which needs Node: %w", fn, name, err)
 	}
 	if fn == "nativeApply" {
@@ -71,11 +70,11 @@ func (rt *Runtime) handOverFrom(fn, lexicon, why string, args json.RawMessage) (
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	return func(c *call) (any, error) { return c.node(name, fn, args) }, nil
+	return func(c Call) (any, error) { return p.node(c, name, fn, args) }, nil
 }
 
-func (rt *Runtime) installed(fn, name, why string) error {
-	if rt.modules(name) != "" {
+func (p *Project) installed(fn, name, why string) error {
+	if p.modules(name) != "" {
 		return nil
 	}
 	if why != "" {
@@ -86,8 +85,8 @@ func (rt *Runtime) installed(fn, name, why string) error {
 
 // modules is the node_modules folder that holds a package, as Node finds it; ""
 // where there is none, or one that somebody else may write to.
-func (rt *Runtime) modules(name string) string {
-	for dir := rt.o.Root; ; dir = filepath.Dir(dir) {
+func (p *Project) modules(name string) string {
+	for dir := p.Root; ; dir = filepath.Dir(dir) {
 		modules := filepath.Join(dir, "node_modules")
 		if _, err := os.Stat(filepath.Join(modules, filepath.FromSlash(name), "package.json")); err == nil {
 			if !ownFolder(dir) || !ownFolder(modules) {
@@ -121,7 +120,7 @@ try {
   const value = await activities[fn](JSON.parse(args), stop.signal);
   const set = {};
   for (const [k, v] of Object.entries(process.env)) if (before[k] !== v) set[k] = v;
-  result = { value: value ?? null, set };
+  result = { Value: value ?? null, set };
 } catch (e) {
   result = { name: String(e?.name ?? ""), error: String(e?.message ?? e) };
 }
@@ -133,18 +132,18 @@ process.exit(result.error === undefined ? 0 : 1);
 const maxResult = 16 << 20
 
 // node calls an activity of a package.
-func (c *call) node(name, fn string, args json.RawMessage) (any, error) {
-	out := filepath.Join(c.leg.folder.dir, "result-"+c.step.key+".json")
+func (p *Project) node(c Call, name, fn string, args json.RawMessage) (any, error) {
+	out := c.File("result", ".json")
 	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	defer os.Remove(out)
 	argv := []string{"node"}
-	if c.leg.rt.modules("tsx") != "" { // the packages export TypeScript
+	if p.modules("tsx") != "" { // the packages export TypeScript
 		argv = append(argv, "--import", "tsx")
 	}
 	argv = append(argv, "--input-type=module", "--eval", callScript, "--", name, fn, string(args), out)
-	ran := c.run(program{argv: argv})
+	ran := c.Run(Program{Argv: argv})
 	text, err := durable.Read(out, maxResult)
 	if err != nil {
 		if ran != nil {
@@ -162,8 +161,8 @@ func (c *call) node(name, fn string, args json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("the result of %s can't be read: %w", fn, err)
 	}
 	if result.Error != nil {
-		return nil, &stepError{text: *result.Error, name: result.Name}
+		return nil, &Error{Text: *result.Error, Name: result.Name}
 	}
-	c.setenv(result.Set)
+	c.Set(result.Set)
 	return result.Value, ran
 }

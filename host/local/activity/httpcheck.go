@@ -1,4 +1,4 @@
-package local
+package activity
 
 import (
 	"context"
@@ -48,24 +48,24 @@ type checked struct {
 }
 
 // httpCheck asks until the answer is as wanted.
-func httpCheck(c *call, a checkArgs) (any, error) {
+func httpCheck(c Call, a checkArgs) (any, error) {
 	var why error
 	for try := 0; try <= a.Retries; try++ {
 		if try > 0 {
-			if err := c.leg.rt.sleep(c.ctx, interval(a.IntervalMs, time.Second)); err != nil {
+			if err := c.Sleep(interval(a.IntervalMs, time.Second)); err != nil {
 				return nil, err
 			}
 		}
-		status, err := a.ask(c.ctx)
+		status, err := a.ask(c.Context())
 		if err == nil {
-			c.out.say("%s answers %d", a.URL, status)
+			c.Say("%s answers %d", a.URL, status)
 			return checked{status}, nil
 		}
-		if c.ctx.Err() != nil {
-			return nil, context.Cause(c.ctx)
+		if c.Context().Err() != nil {
+			return nil, context.Cause(c.Context())
 		}
 		if why == nil || why.Error() != err.Error() {
-			c.out.say("%s: %v", a.URL, err)
+			c.Say("%s: %v", a.URL, err)
 		}
 		why = err
 	}

@@ -1,4 +1,4 @@
-package local
+package activity
 
 import (
 	"encoding/json"
@@ -35,7 +35,7 @@ func (a stackArgs) check() error {
 
 // waitForStack waits until a deployment or stateful set of the name is rolled
 // out, as long as the attempt may take.
-func waitForStack(c *call, a stackArgs) (any, error) {
+func waitForStack(c Call, a stackArgs) (any, error) {
 	for {
 		for _, kind := range []string{"deployment/", "statefulset/"} {
 			argv := []string{"kubectl", "rollout", "status", kind + a.Name}
@@ -45,12 +45,12 @@ func waitForStack(c *call, a stackArgs) (any, error) {
 			if a.Context != "" {
 				argv = append(argv, "--context", a.Context)
 			}
-			err := c.run(program{argv: append(argv, "--timeout=30s")})
-			if err == nil || exitCode(err) == nil {
+			err := c.Run(Program{Argv: append(argv, "--timeout=30s")})
+			if err == nil || ExitCode(err) == nil {
 				return nil, err
 			}
 		}
-		if err := c.leg.rt.sleep(c.ctx, interval(a.IntervalMs, 10*time.Second)); err != nil {
+		if err := c.Sleep(interval(a.IntervalMs, 10*time.Second)); err != nil {
 			return nil, fmt.Errorf("neither a deployment nor a stateful set %s was rolled out: %w", a.Name, err)
 		}
 	}
@@ -76,7 +76,7 @@ type applyArgs struct {
 
 // nativeApply applies with the target's own program. What only chant's packages
 // do, such as to delete what is declared no more, is theirs.
-func (rt *Runtime) nativeApply(text json.RawMessage) (action, error) {
+func (p *Project) nativeApply(text json.RawMessage) (Action, error) {
 	var a applyArgs
 	if err := json.Unmarshal(text, &a); err != nil {
 		return nil, fmt.Errorf("its arguments: %w", err)
@@ -86,14 +86,14 @@ func (rt *Runtime) nativeApply(text json.RawMessage) (action, error) {
 	}
 	switch a.Target {
 	case targetStack:
-		return func(c *call) (any, error) { return applyStack(c, a) }, nil
+		return func(c Call) (any, error) { return applyStack(c, a) }, nil
 	case targetKubectl, targetKustomize:
-		if why := rt.needsLexicon(a.DeleteMode, a.Env, ""); why != "" {
-			return rt.handOverFrom("nativeApply", "k8s", why, text)
+		if why := p.needsLexicon(a.DeleteMode, a.Env, ""); why != "" {
+			return p.handOverFrom("nativeApply", "k8s", why, text)
 		}
-		return func(c *call) (any, error) { return applyManifests(c, a) }, nil
+		return func(c Call) (any, error) { return applyManifests(c, a) }, nil
 	case targetARM:
-		return rt.handOverFrom("nativeApply", "azure", "templates for Azure are applied by chant's own package", text)
+		return p.handOverFrom("nativeApply", "azure", "templates for Azure are applied by chant's own package", text)
 	}
 	return nil, fmt.Errorf("there is no target %q", a.Target)
 }
@@ -102,9 +102,9 @@ type commandResult struct {
 	Command string `json:"command,omitempty"`
 }
 
-func applyStack(c *call, a applyArgs) (any, error) {
+func applyStack(c Call, a applyArgs) (any, error) {
 	argv := []string{"aws"}
-	if endpoint := c.getenv("AWS_ENDPOINT_URL"); endpoint != "" {
+	if endpoint := c.Getenv("AWS_ENDPOINT_URL"); endpoint != "" {
 		argv = append(argv, "--endpoint-url", endpoint)
 	}
 	output := a.Output
@@ -112,10 +112,10 @@ func applyStack(c *call, a applyArgs) (any, error) {
 		output = "template.json"
 	}
 	argv = append(argv, "cloudformation", "deploy", "--template-file", output, "--stack-name", a.Env, "--capabilities", "CAPABILITY_NAMED_IAM")
-	return commandResult{strings.Join(argv, " ")}, c.run(program{argv: argv})
+	return commandResult{strings.Join(argv, " ")}, c.Run(Program{Argv: argv})
 }
 
-func applyManifests(c *call, a applyArgs) (any, error) {
+func applyManifests(c Call, a applyArgs) (any, error) {
 	output := a.Output
 	if output == "" {
 		output = "dist"
@@ -132,17 +132,17 @@ func applyManifests(c *call, a applyArgs) (any, error) {
 }
 
 // render builds a kustomization into a file, which may be of any size.
-func render(c *call, dir string) (string, error) {
-	path := filepath.Join(c.leg.folder.dir, "rendered-"+c.step.key+".yaml")
+func render(c Call, dir string) (string, error) {
+	path := c.File("rendered", ".yaml")
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("no file for the manifests: %w", err)
 	}
 	defer f.Close()
-	err = c.run(program{argv: []string{"kustomize", "build", dir}, value: f, quiet: true})
+	err = c.Run(Program{Argv: []string{"kustomize", "build", dir}, Value: f, Quiet: true})
 	var missing *process.NotFoundError
 	if errors.As(err, &missing) {
-		err = c.run(program{argv: []string{"kubectl", "kustomize", dir}, value: f, quiet: true})
+		err = c.Run(Program{Argv: []string{"kubectl", "kustomize", dir}, Value: f, Quiet: true})
 	}
 	if err != nil {
 		_ = os.Remove(path)
@@ -162,7 +162,7 @@ type manifestArgs struct {
 	DryRun       bool   `json:"dryRun"`
 }
 
-func (rt *Runtime) kubectlApply(text json.RawMessage) (action, error) {
+func (p *Project) kubectlApply(text json.RawMessage) (Action, error) {
 	var a manifestArgs
 	if err := json.Unmarshal(text, &a); err != nil {
 		return nil, fmt.Errorf("its arguments: %w", err)
@@ -170,10 +170,10 @@ func (rt *Runtime) kubectlApply(text json.RawMessage) (action, error) {
 	if err := errors.Join(required("manifest", a.Manifest), noFlags("context", a.Context)); err != nil {
 		return nil, err
 	}
-	if why := rt.needsLexicon(a.DeleteMode, a.Environment, a.Context); why != "" {
-		return rt.handOverFrom("kubectlApply", "k8s", why, text)
+	if why := p.needsLexicon(a.DeleteMode, a.Environment, a.Context); why != "" {
+		return p.handOverFrom("kubectlApply", "k8s", why, text)
 	}
-	return func(c *call) (any, error) { return kubectlApply(c, a) }, nil
+	return func(c Call) (any, error) { return kubectlApply(c, a) }, nil
 }
 
 type applied struct {
@@ -181,7 +181,7 @@ type applied struct {
 }
 
 // kubectlApply is a server-side apply under chant's name.
-func kubectlApply(c *call, a manifestArgs) (any, error) {
+func kubectlApply(c Call, a manifestArgs) (any, error) {
 	manager := a.FieldManager
 	if manager == "" {
 		manager = "chant"
@@ -199,12 +199,12 @@ func kubectlApply(c *call, a manifestArgs) (any, error) {
 	if a.DryRun {
 		argv = append(argv, "--dry-run=server")
 	}
-	return applied{manager}, c.run(program{argv: argv})
+	return applied{manager}, c.Run(Program{Argv: argv})
 }
 
 // needsLexicon says why kubectl alone would not do what chant does: it deletes
 // nothing, and it does not know which cluster an environment is.
-func (rt *Runtime) needsLexicon(deleteMode, env, context string) string {
+func (p *Project) needsLexicon(deleteMode, env, context string) string {
 	if deleteMode != "" && deleteMode != deleteNever {
 		return fmt.Sprintf("deleteMode %q deletes what is declared no more, which kubectl can't tell", deleteMode)
 	}
@@ -212,7 +212,7 @@ func (rt *Runtime) needsLexicon(deleteMode, env, context string) string {
 		return ""
 	}
 	for _, name := range []string{"chant.config.ts", "chant.config.js", "chant.config.mjs", "chant.config.json"} {
-		text, err := durable.Read(filepath.Join(rt.o.Root, name), 1<<20)
+		text, err := durable.Read(filepath.Join(p.Root, name), 1<<20)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -238,19 +238,19 @@ func (a compensateArgs) check() error {
 }
 
 // compensateApply runs the author's command, or the target's own way back.
-func compensateApply(c *call, a compensateArgs) (any, error) {
+func compensateApply(c Call, a compensateArgs) (any, error) {
 	if a.Command != "" {
-		return commandResult{a.Command}, c.run(program{argv: []string{"/bin/sh", "-c", a.Command}})
+		return commandResult{a.Command}, c.Run(Program{Argv: []string{"/bin/sh", "-c", a.Command}})
 	}
 	if a.Target != targetStack {
 		warning := fmt.Sprintf("There is no way back for the target %s by itself: what was applied to %s stays. Give the Op a command to undo it (compensate.command).", a.Target, a.Env)
-		c.warnings = append(c.warnings, warning)
-		c.out.say("%s", warning)
+		c.Warn(warning)
+		c.Say("%s", warning)
 		return commandResult{}, nil
 	}
 	argv := []string{"aws", "cloudformation", "rollback-stack", "--stack-name", a.Env}
-	if endpoint := c.getenv("AWS_ENDPOINT_URL"); endpoint != "" {
+	if endpoint := c.Getenv("AWS_ENDPOINT_URL"); endpoint != "" {
 		argv = append([]string{"aws", "--endpoint-url", endpoint}, argv[1:]...)
 	}
-	return commandResult{strings.Join(argv, " ")}, c.run(program{argv: argv})
+	return commandResult{strings.Join(argv, " ")}, c.Run(Program{Argv: argv})
 }

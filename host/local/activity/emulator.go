@@ -1,10 +1,9 @@
-package local
+package activity
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ type emulator struct {
 }
 
 // emulatorStep finds the action of flociUp and the like.
-func emulatorStep(fn string) (make func(json.RawMessage) (action, error), ok bool) {
+func emulatorStep(fn string) (make func(json.RawMessage) (Action, error), ok bool) {
 	kind, up := strings.CutSuffix(fn, "Up")
 	if !up {
 		kind, ok = strings.CutSuffix(fn, "Down")
@@ -90,24 +89,24 @@ type emulatorUp struct {
 }
 
 // up starts the container unless it runs, and waits until it is healthy.
-func (e emulator) up(c *call, a emulatorArgs) (any, error) {
+func (e emulator) up(c Call, a emulatorArgs) (any, error) {
 	a.fill(e)
-	running, err := c.output("docker", "ps", "-q", "-f", "name=^/?"+a.Name+"$")
-	if err != nil && exitCode(err) == nil {
+	running, err := output(c, "docker", "ps", "-q", "-f", "name=^/?"+a.Name+"$")
+	if err != nil && ExitCode(err) == nil {
 		return nil, err
 	}
 	if err == nil && running != "" {
-		c.out.say("the container %s runs already", a.Name)
-	} else if err := c.run(program{argv: e.command(a)}); err != nil {
+		c.Say("the container %s runs already", a.Name)
+	} else if err := c.Run(Program{Argv: e.command(a)}); err != nil {
 		return nil, err
 	}
 	endpoint := "http://localhost:" + strconv.Itoa(a.Port)
 	if err := e.await(c, a, endpoint); err != nil {
 		return nil, err
 	}
-	c.out.say("%s is ready at %s", a.Name, endpoint)
+	c.Say("%s is ready at %s", a.Name, endpoint)
 	if e.isFloci() {
-		c.setenv(map[string]string{
+		c.Set(map[string]string{
 			"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": a.Region,
 		})
 	}
@@ -122,7 +121,7 @@ func (e emulator) command(a emulatorArgs) []string {
 	return append(argv, a.Image)
 }
 
-func (e emulator) await(c *call, a emulatorArgs, endpoint string) error {
+func (e emulator) await(c Call, a emulatorArgs, endpoint string) error {
 	check := checkArgs{URL: endpoint + e.health}
 	if e.isFloci() {
 		service := strconv.Quote(a.ReadyService)
@@ -132,10 +131,10 @@ func (e emulator) await(c *call, a emulatorArgs, endpoint string) error {
 	deadline := time.Now().Add(limit)
 	var why error
 	for time.Now().Before(deadline) {
-		if _, why = check.ask(c.ctx); why == nil {
+		if _, why = check.ask(c.Context()); why == nil {
 			return nil
 		}
-		if err := c.leg.rt.sleep(c.ctx, interval(a.IntervalMs, 2*time.Second)); err != nil {
+		if err := c.Sleep(interval(a.IntervalMs, 2*time.Second)); err != nil {
 			return errors.Join(err, why)
 		}
 	}
@@ -143,15 +142,7 @@ func (e emulator) await(c *call, a emulatorArgs, endpoint string) error {
 }
 
 // down removes the container; that there is none is as good.
-func (e emulator) down(c *call, a emulatorArgs) (any, error) {
+func (e emulator) down(c Call, a emulatorArgs) (any, error) {
 	a.fill(e)
-	return nil, c.tolerate(c.run(program{argv: []string{"docker", "rm", "-f", a.Name}}))
-}
-
-// setenv sets variables for the later steps of the run.
-func (c *call) setenv(vars map[string]string) {
-	if c.set == nil {
-		c.set = make(map[string]string)
-	}
-	maps.Copy(c.set, vars)
+	return nil, tolerate(c, c.Run(Program{Argv: []string{"docker", "rm", "-f", a.Name}}))
 }
