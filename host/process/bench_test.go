@@ -18,7 +18,8 @@ func median(b *testing.B, times []time.Duration) {
 	b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "median-ns")
 }
 
-// BenchmarkTrue compares a program that does nothing with the least that os/exec takes for it. The two take turns, so that both see the same machine.
+// BenchmarkTrue compares a program that does nothing with the least that os/exec takes for it. The
+// two take turns, so that both see the same machine.
 func BenchmarkTrue(b *testing.B) {
 	ctx := context.Background()
 	spec := process.Spec{Path: "/bin/true", Dir: "/", Env: os.Environ()}

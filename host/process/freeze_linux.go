@@ -6,14 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freezeLimit and fewLooks bound the wait for processes to stop: one in an uninterruptible call stops when the call returns.
+// freezeLimit and fewLooks bound the wait for processes to stop: one in an uninterruptible call
+// stops when the call returns.
 const (
 	freezeLimit = 100 * time.Millisecond
 	fewLooks    = 10
 )
 
-// untilQuiet looks until two looks in a row are quiet: until look has returned false twice. A process that starts another one and ends, over and over,
-// is caught by that, if each look stops what it finds, and is not quiet when something went before it could be looked at.
+// untilQuiet looks until two looks in a row are quiet: until look has returned false twice. A
+// process that starts another one and ends, over and over, is caught by that, if each look stops
+// what it finds, and is not quiet when something went before it could be looked at.
 func untilQuiet(look func() (busy bool)) {
 	began := time.Now()
 	for looks, quiet := 0, 0; quiet < 2 && (looks < fewLooks || time.Since(began) < freezeLimit); looks++ {
@@ -24,14 +26,15 @@ func untilQuiet(look func() (busy bool)) {
 	}
 }
 
-// hunt is what one search for processes has found so far.
-type hunt struct {
+// search collects the processes that are to be ended, from look to look.
+type search struct {
 	found members      // frozen
 	ended map[int]bool // ended before they could be
 }
 
-// catch takes note of a process that is to be ended: m and ok are what hold returned. It says whether it is a new one.
-func (h *hunt) catch(pid int, m member, ok bool) (news bool) {
+// add takes note of a process that is to be ended: m and ok are what hold returned. It says whether
+// it is a new one.
+func (h *search) add(pid int, m member, ok bool) (news bool) {
 	if !ok {
 		news = !h.ended[pid]
 		if h.ended == nil {

@@ -4,8 +4,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is a process group whose leader we started. Its number can't be given to others while any member, a zombie included, is left; so it is safe to signal
-// until the leader is reaped, and after that as long as a look finds members.
+// group is a process group whose leader we started. Its number can't be given to others while any
+// member, a zombie included, is left; so it is safe to signal until the leader is reaped, and after
+// that as long as a look finds members.
 type group struct {
 	id     int
 	start  uint64 // of the leader
@@ -13,12 +14,14 @@ type group struct {
 	scan   scanner
 }
 
-// empty tells at the price of one system call that the leader, reaped just before, left nobody behind. It may say no for zombies.
+// empty tells at the price of one system call that the leader, reaped just before, left nobody
+// behind. It may say no for zombies.
 func (g *group) empty() bool {
 	return g.reaped && (unix.Kill(-g.id, 0) == unix.ESRCH || g.recycled())
 }
 
-// recycled: after the leader was reaped, a process of its number can only be a stranger, and then nobody of the group was left to pin the number.
+// recycled: after the leader was reaped, a process of its number can only be a stranger, and then
+// nobody of the group was left to pin the number.
 func (g *group) recycled() bool {
 	_, err := unix.Getpgid(g.id)
 	return g.reaped && err == nil
@@ -42,11 +45,12 @@ func (g *group) look() members {
 	return found
 }
 
-// strays returns the live processes, of whatever group, that carry a sign of the program, and those of which a later look will tell: processes
-// not older than the leader whose environment is empty, which it is for a moment in every execve. Strays are stopped: whoever gets them ends
-// them or lets them go on.
-func (g *group) strays(s signs, serial string) (found, unsure members) {
-	var h hunt
+// strays returns the live processes, of whatever group, that carry a tag of the program, and those
+// of which a later look will tell: processes not older than the leader whose environment is empty,
+// which it is for a moment in every execve. Strays are stopped: whoever gets them ends them or lets
+// them go on.
+func (g *group) strays(t tags, serial string) (found, unsure members) {
+	var h search
 	untilQuiet(func() (busy bool) {
 		unsure.release()
 		unsure = nil
@@ -55,7 +59,7 @@ func (g *group) strays(s signs, serial string) (found, unsure members) {
 				return
 			}
 			mine := func() (mine, blank bool) {
-				whose, ours, blank := s.program(&g.scan, pid)
+				whose, ours, blank := t.program(&g.scan, pid)
 				return ours && whose == serial, blank
 			}
 			is, blank := mine()
@@ -64,10 +68,10 @@ func (g *group) strays(s signs, serial string) (found, unsure members) {
 			}
 			m, ok := hold(pid, func() bool { still, _ := mine(); return still || blank })
 			switch {
-			case ok && m.start < g.start: // a program of that number began before, or the sign is not ours
+			case ok && m.start < g.start: // a program of that number began before, or the tag is not ours
 				m.release()
 			case is:
-				busy = h.catch(pid, m, ok) || busy
+				busy = h.add(pid, m, ok) || busy
 			case ok:
 				unsure = append(unsure, m)
 			}

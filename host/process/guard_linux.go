@@ -20,7 +20,8 @@ const (
 	stageWatch  = "watch"
 	ledgerFD    = 3 // the guard's descriptors are the socket, the null device twice, and this
 
-	// sweepGrace is what programs get between SIGTERM and SIGKILL when nobody is left to wait for them.
+	// sweepGrace is what programs get between SIGTERM and SIGKILL when nobody is left to wait for
+	// them.
 	sweepGrace = 150 * time.Millisecond
 	// sweepPause lies between two looks.
 	sweepPause = 5 * time.Millisecond
@@ -31,9 +32,10 @@ const (
 // guarded says that this program is prepared to be started as its own guard.
 var guarded atomic.Bool
 
-// GuardMain is all that a guard does, where this process was started as one, and does not return then. Elsewhere it returns at once.
-// A program that starts others calls it first thing in main, and tests do in TestMain: the guard is a second copy of the running
-// executable, and [Start] and [Hold] refuse to make one that would be something else.
+// GuardMain is all that a guard does, where this process was started as one, and does not return
+// then. Elsewhere it returns at once. A program that starts others calls it first thing in main,
+// and tests do in TestMain: the guard is a second copy of the running executable, and [Start] and
+// [Hold] refuse to make one that would be something else.
 func GuardMain() {
 	guarded.Store(true)
 	if len(os.Args) != 3 || os.Args[0] != guardName || os.Args[2] == "" || os.Getenv(guardVar) != os.Args[2] {
@@ -45,7 +47,7 @@ func GuardMain() {
 	case stageLaunch:
 		os.Exit(launchGuard(os.Args[2]))
 	case stageWatch:
-		w := ward{handed: make(map[int]time.Time), held: make(map[string][]*os.File)}
+		w := guard{handed: make(map[int]time.Time), held: make(map[string][]*os.File)}
 		_, _ = os.Stdin.WriteString(wordReady) // the socket; a parent that is gone needs no word
 		w.listen(int(os.Stdin.Fd()))
 		w.open(os.NewFile(ledgerFD, "ledger"))
@@ -55,8 +57,9 @@ func GuardMain() {
 	os.Exit(2)
 }
 
-// launchGuard starts the second stage. It inherits the ignored signals, but Go's runtime takes some of them back for a moment: only when it says that it is ready
-// is there nothing left that would end it by a polite signal.
+// launchGuard starts the second stage. It inherits the ignored signals, but Go's runtime takes some
+// of them back for a moment: only when it says that it is ready is there nothing left that would
+// end it by a polite signal.
 func launchGuard(nonce string) int {
 	if _, err := startStage(stageWatch, nonce, []*os.File{os.Stdin, os.Stdout, os.Stderr, os.NewFile(ledgerFD, "ledger")}); err != nil {
 		_, _ = fmt.Fprint(os.Stdin, err) // the socket: the only way to our parent
@@ -74,40 +77,42 @@ const (
 // wordReady is all that a guard says.
 const wordReady = "ready"
 
-// handMessage says that a group has so much time left. The file that holds its output comes with it.
-func handMessage(id int, owed time.Duration) string {
+// handOverMessage says that a group has so much time left. The file that holds its output comes
+// with it.
+func handOverMessage(id int, owed time.Duration) string {
 	return fmt.Sprintf("%d %d", id, owed.Milliseconds())
 }
 
-// charge is one group that the guard answers for.
-type charge struct {
+// guardedGroup is one process group that the guard ends when its time is over.
+type guardedGroup struct {
 	serial string
 	start  uint64    // of the leader
 	until  time.Time // of a group that was handed over: when its grace ends
 }
 
-// ward is all that the guard answers for.
-type ward struct {
-	signs  signs
-	groups map[int]charge
+// guard is the second process: what it was told by the first, and what it ends when that is gone.
+type guard struct {
+	tags   tags
+	groups map[int]guardedGroup
 	handed map[int]time.Time
 	held   map[string][]*os.File // by their numbers; they stay open until nothing of the groups is left
 	scan   scanner
 }
 
 // open reads the ledger, which changes no more.
-func (w *ward) open(ledger *os.File) {
-	w.signs, w.groups = readLedger(ledger)
-	for id, until := range w.handed {
-		if c, known := w.groups[id]; known {
+func (g *guard) open(ledger *os.File) {
+	g.tags, g.groups = readLedger(ledger)
+	for id, until := range g.handed {
+		if c, known := g.groups[id]; known {
 			c.until = until
-			w.groups[id] = c
+			g.groups[id] = c
 		}
 	}
 }
 
-// listen takes messages until the other end closes, which is how the guard learns that the process is gone.
-func (w *ward) listen(conn int) {
+// listen takes messages until the other end closes, which is how the guard learns that the process
+// is gone.
+func (g *guard) listen(conn int) {
 	buf, oob := make([]byte, 512), make([]byte, unix.CmsgSpace(4))
 	for {
 		var n, oobn int
@@ -119,7 +124,7 @@ func (w *ward) listen(conn int) {
 		if err != nil || n == 0 {
 			return
 		}
-		w.take(string(buf[:n]), passed(oob[:oobn]))
+		g.handle(string(buf[:n]), passed(oob[:oobn]))
 	}
 }
 
@@ -148,16 +153,17 @@ func discard(output *os.File) {
 	_, _ = io.Copy(io.Discard, output)
 }
 
-// take takes in one message. What it does not understand it leaves alone; both ends are the same executable.
-func (w *ward) take(message string, files []*os.File) {
+// handle acts on one message. What it does not understand it leaves alone; both ends are the same
+// executable.
+func (g *guard) handle(message string, files []*os.File) {
 	left, right, _ := strings.Cut(message, " ")
 	switch left {
 	case wordHold:
-		w.held[right] = files
+		g.held[right] = files
 		return
 	case wordDrop:
-		closeAll(w.held[right])
-		delete(w.held, right)
+		closeAll(g.held[right])
+		delete(g.held, right)
 		return
 	}
 	for _, output := range files { // read, so that the group neither stops nor is ended by SIGPIPE
@@ -166,24 +172,24 @@ func (w *ward) take(message string, files []*os.File) {
 	id, idErr := strconv.Atoi(left)
 	owed, owedErr := strconv.Atoi(right)
 	if idErr == nil && owedErr == nil {
-		w.handed[id] = time.Now().Add(time.Duration(owed) * time.Millisecond)
+		g.handed[id] = time.Now().Add(time.Duration(owed) * time.Millisecond)
 	}
 }
 
 // sweep ends everything: SIGTERM, SIGKILL a moment later, until nothing is found.
-func (w *ward) sweep() {
+func (g *guard) sweep() {
 	killAt := time.Now().Add(sweepGrace)
-	giveUp := w.lastUntil(killAt).Add(sweepLimit)
+	giveUp := g.lastUntil(killAt).Add(sweepLimit)
 	asked := make(map[uint64]bool)
 	for unsureOnly := 0; time.Now().Before(giveUp); {
-		due, later, wake, unsure := w.look()
+		due, later, wake, unsure := g.find()
 		until := time.Now().Add(sweepPause)
 		switch {
 		case len(due) > 0 && time.Now().Before(killAt):
-			w.ask(due, asked)
+			g.terminate(due, asked)
 			until = killAt
 		case len(due) > 0:
-			w.kill(due)
+			g.kill(due)
 			until = until.Add(3 * sweepPause)
 		case len(later) > 0:
 			until = wake

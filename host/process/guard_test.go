@@ -16,10 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// daemon starts a process that has left the group, and lost its parent, when it prints "up": the substitution ends when the daemon has closed its output.
+// daemon starts a process that has left the group, and lost its parent, when it prints "up": the
+// substitution ends when the daemon has closed its output.
 const daemon = "x=$(setsid sh -c 'sleep 999 >/dev/null 2>&1 &'); echo up; "
 
-// trees are programs of every kind that must not outlive the agent. Each prints "up", once for every process that is to be ready.
+// trees are programs of every kind that must not outlive the agent. Each prints "up", once for
+// every process that is to be ready.
 var trees = []struct {
 	name   string
 	script string
@@ -45,7 +47,8 @@ type agent struct {
 	read  chan struct{}
 }
 
-// startAgent starts the test binary as an agent with the given scripts, and waits until they have printed "up" so many times.
+// startAgent starts the test binary as an agent with the given scripts, and waits until they have
+// printed "up" so many times.
 func startAgent(t *testing.T, mark, scripts string, ups int) *agent {
 	t.Helper()
 	a := &agent{cmd: exec.Command("/proc/self/exe"), out: new(printed), read: make(chan struct{})}
@@ -55,7 +58,8 @@ func startAgent(t *testing.T, mark, scripts string, ups int) *agent {
 	if a.stdin, err = a.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	// A pipe of our own: programs that outlive the agent hold it too, and Wait must not wait for them.
+	// A pipe of our own: programs that outlive the agent hold it too, and Wait must not wait for
+	// them.
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +106,8 @@ func (a *agent) end(kill func(pid int)) {
 func killOne(pid int)   { _ = unix.Kill(pid, unix.SIGKILL) }
 func killGroup(pid int) { _ = unix.Kill(-pid, unix.SIGKILL) }
 
-// killDescendants is what one client does: it walks /proc for all that descends from the agent, kills that, and then the agent's group.
+// killDescendants is what one client does: it walks /proc for all that descends from the agent,
+// kills that, and then the agent's group.
 func killDescendants(pid int) {
 	for _, child := range descendants(pid) {
 		_ = unix.Kill(child, unix.SIGKILL)
@@ -227,10 +232,10 @@ func guards(of int) (found []int) {
 // awaitGuard waits until the guard has read a message, which it does only when it is all set up.
 func awaitGuard(t *testing.T) {
 	t.Helper()
-	if err := keep.send("0 0", -1); err != nil {
+	if err := ourGuard.send("0 0", -1); err != nil {
 		t.Fatal(err)
 	}
-	rc, err := keep.conn.SyscallConn()
+	rc, err := ourGuard.conn.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +293,8 @@ func TestGuardIsDetached(t *testing.T) {
 	}
 }
 
-// What is left when the guard and then the agent are killed, with no program started in between: a guard that dies is replaced at once.
+// What is left when the guard and then the agent are killed, with no program started in between: a
+// guard that dies is replaced at once.
 func TestGuardIsReplacedWhileIdle(t *testing.T) {
 	mark := tree(t)
 	a := startAgent(t, mark, "echo $$ up; exec env -i sleep 999", 1)
@@ -314,7 +320,8 @@ func awaitNewGuard(t *testing.T, of, old int) {
 	t.Fatalf("the guard %d was not replaced: %v", old, guards(of))
 }
 
-// A guard that exists is proof against polite signals from the moment at which the first program starts.
+// A guard that exists is proof against polite signals from the moment at which the first program
+// starts.
 func TestGuardIsReadyBeforeTheFirstProgram(t *testing.T) {
 	for range 10 {
 		mark := tree(t)
@@ -329,7 +336,8 @@ func TestGuardIsReadyBeforeTheFirstProgram(t *testing.T) {
 	}
 }
 
-// A guard that was killed is replaced before the next program, and the new one knows what ran before.
+// A guard that was killed is replaced before the next program, and the new one knows what ran
+// before.
 func TestGuardIsReplaced(t *testing.T) {
 	p, _ := inTree(t, shell("echo up; exec sleep 999"))
 	old := guardPID(t, os.Getpid())

@@ -82,7 +82,8 @@ func TestInputAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A program that does not read its input blocks a Write, and the Write ends with the program, or with Close.
+// A program that does not read its input blocks a Write, and the Write ends with the program, or
+// with Close.
 func TestInputIsNotRead(t *testing.T) {
 	for _, tty := range []bool{false, true} {
 		for _, end := range []string{"stop", "close"} {

@@ -12,21 +12,23 @@ import (
 // lineSize is the fixed length of a ledger's lines.
 const lineSize = 64
 
-// ledger is a file in memory that we and the guard share: the prefix of the tokens and our session on its first line, and a line for every group that lives. We write lines in place; the guard
-// reads them when we are gone. A message for each would wake the guard, on a busy machine in place of the program that has just been started.
+// ledger is a file in memory that we and the guard share: the prefix of the tokens and our session
+// on its first line, and a line for every group that lives. We write lines in place; the guard
+// reads them when we are gone. A message for each would wake the guard, on a busy machine in place
+// of the program that has just been started.
 type ledger struct {
 	file  *os.File
 	lines map[int]int64 // by group
 	free  []int64
 }
 
-func (l *ledger) open(s signs) error {
+func (l *ledger) open(t tags) error {
 	fd, err := unix.MemfdCreate(guardName, unix.MFD_CLOEXEC)
 	if err != nil {
 		return err
 	}
 	l.file, l.lines = os.NewFile(uintptr(fd), "ledger"), make(map[int]int64)
-	return l.write(0, fmt.Sprintf("%s %d", s.prefix, s.session))
+	return l.write(0, fmt.Sprintf("%s %d", t.prefix, t.session))
 }
 
 // write replaces a line. One write of so little is done or not done, even if we are killed in it.
@@ -60,11 +62,11 @@ func (l *ledger) leave(id int) {
 }
 
 // readLedger is the guard's side.
-func readLedger(file *os.File) (s signs, groups map[int]charge) {
-	groups = make(map[int]charge)
+func readLedger(file *os.File) (t tags, groups map[int]guardedGroup) {
+	groups = make(map[int]guardedGroup)
 	info, err := file.Stat()
 	if err != nil {
-		return signs{}, groups
+		return tags{}, groups
 	}
 	text := make([]byte, info.Size())
 	n, _ := file.ReadAt(text, 0) // what can be read counts
@@ -77,13 +79,13 @@ func readLedger(file *os.File) (s signs, groups map[int]charge) {
 		id, err := strconv.Atoi(fields[0])
 		start, startErr := strconv.ParseUint(fields[2], 10, 64)
 		if err == nil && startErr == nil && id > 1 {
-			groups[id] = charge{serial: fields[1], start: start}
+			groups[id] = guardedGroup{serial: fields[1], start: start}
 		}
 	}
 	prefix, number, _ := strings.Cut(strings.TrimSpace(first), " ")
 	session, err := strconv.Atoi(number)
 	if err != nil {
-		return signs{}, groups
+		return tags{}, groups
 	}
-	return newSigns(prefix, session), groups
+	return newTags(prefix, session), groups
 }

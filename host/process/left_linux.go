@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A Remnant stands for what a program that is over left behind, if it left anything. It is small: it may be kept for each program of a long run.
+// A Remnant stands for what a program that is over left behind, if it left anything. It is small:
+// it may be kept for each program of a long run.
 type Remnant struct {
 	path   string
 	pid    int
@@ -22,8 +23,8 @@ func (p *Process) Remnant() Remnant {
 	return Remnant{p.spec.Path, p.PID(), p.start, p.serial, p.spec.Grace}
 }
 
-// EndLeft ends what programs left behind: processes that left their group, which the end of a program by itself spares. It returns how many it found, and
-// what could not be ended.
+// EndLeft ends what programs left behind: processes that left their group, which the end of a
+// program by itself spares. It returns how many it found, and what could not be ended.
 func EndLeft(remnants []Remnant) (ended int, err error) {
 	over := make(map[string]Remnant, len(remnants))
 	for _, r := range remnants {
@@ -41,12 +42,13 @@ func EndLeft(remnants []Remnant) (ended int, err error) {
 	return ended, err
 }
 
-// leaversOf returns the serial numbers of those programs of which something lives. It waits a moment for what does not show yet whose it is.
+// leaversOf returns the serial numbers of those programs of which something lives. It waits a
+// moment for what does not show yet whose it is.
 func leaversOf(scan *scanner, over map[string]Remnant) map[string]bool {
 	found := make(map[string]bool)
 	var unsure members
 	scan.each(func(pid, _ int) {
-		serial, ours, blank := keep.signs.program(scan, pid)
+		serial, ours, blank := ourGuard.tags.program(scan, pid)
 		if _, meant := over[serial]; ours && meant {
 			found[serial] = true
 		}

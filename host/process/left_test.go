@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stripped starts a process that has cleared its environment, left its session, lost its parent, and kept no descriptor, and prints its number and "up".
+// stripped starts a process that has cleared its environment, left its session, lost its parent,
+// and kept no descriptor, and prints its number and "up".
 func stripped(setting string) string {
 	return "x=$(env -i setsid /bin/sh -c '" + setting + " /bin/sleep 999 </dev/null >/dev/null 2>&1 & echo $!'); echo $x up; "
 }
@@ -23,7 +24,8 @@ const (
 
 var strippers = map[string]string{strippedDaemon: stripped(""), strippedDeaf: stripped(`trap "" TERM HUP INT;`)}
 
-// holdNamed takes hold of the process whose number stands before " up" in text, and ends it with the test.
+// holdNamed takes hold of the process whose number stands before " up" in text, and ends it with
+// the test.
 func holdNamed(t *testing.T, text string) member {
 	t.Helper()
 	number, _, _ := strings.Cut(text, " up")
@@ -109,7 +111,8 @@ func TestStopFindsWhatLeavesAtSIGTERM(t *testing.T) {
 	}
 }
 
-// What has left the group of a program that ended by itself runs on, as [TestHeldOutput] has it, and a later program's end does not touch it.
+// What has left the group of a program that ended by itself runs on, as [TestHeldOutput] has it,
+// and a later program's end does not touch it.
 func TestEndOfAnotherProgramSparesDaemons(t *testing.T) {
 	p, m := launchStripped(t, strippedDaemon, "exit 3", func(*Spec) {})
 	if x := p.Wait(); x.Code != 3 || x.Leftovers != 0 {
@@ -151,7 +154,8 @@ func TestNoSurvivorsWithoutToken(t *testing.T) {
 	}
 }
 
-// A child that other code of the calling process starts while Start forks has the mark too. It is in our session, where no program is.
+// A child that other code of the calling process starts while Start forks has the mark too. It is
+// in our session, where no program is.
 func TestMarkSparesOtherChildren(t *testing.T) {
 	p, _ := launch(t, shell("")) // to have a mark
 	p.Wait()
@@ -159,26 +163,26 @@ func TestMarkSparesOtherChildren(t *testing.T) {
 	other, own := exec.Command("/bin/sleep", "999"), exec.Command("/bin/sleep", "999")
 	own.SysProcAttr = &unix.SysProcAttr{Setsid: true}
 	for _, cmd := range []*exec.Cmd{other, own} {
-		if err := keep.signs.marking(serial, cmd.Start); err != nil {
+		if err := ourGuard.tags.withMark(serial, cmd.Start); err != nil {
 			t.Fatal(err)
 		}
 		defer func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}()
-		if limit, ok := lockLimit(cmd.Process.Pid); !ok || limit != keep.signs.mark|serial {
+		if limit, ok := lockLimit(cmd.Process.Pid); !ok || limit != ourGuard.tags.mark|serial {
 			t.Errorf("limit %x, %t", limit, ok)
 		}
 	}
 	g := group{id: own.Process.Pid}
-	found, unsure := g.strays(keep.signs, strconv.Itoa(serial))
+	found, unsure := g.strays(ourGuard.tags, strconv.Itoa(serial))
 	defer found.release()
 	defer unsure.release()
 	if len(found) != 1 || found[0].pid != own.Process.Pid {
 		t.Errorf("found %v, want %d alone", found, own.Process.Pid)
 	}
 	later := group{start: found[0].start + 1}
-	older, unsure := later.strays(keep.signs, strconv.Itoa(serial))
+	older, unsure := later.strays(ourGuard.tags, strconv.Itoa(serial))
 	older.release()
 	unsure.release()
 	if len(older) != 0 {
@@ -199,7 +203,8 @@ func TestMarkDoesNotStay(t *testing.T) {
 	}
 }
 
-// The guard of an agent that is itself a program of ours is not a stray of that program: it has its own programs to end.
+// The guard of an agent that is itself a program of ours is not a stray of that program: it has its
+// own programs to end.
 func TestGuardShedsTheMark(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -210,7 +215,7 @@ func TestGuardShedsTheMark(t *testing.T) {
 	out.await(t, "up")
 	m := holdNamed(t, out.String())
 	guard := guardPID(t, p.PID())
-	if serial, ours := keep.signs.marked(guard); ours {
+	if serial, ours := ourGuard.tags.marked(guard); ours {
 		t.Errorf("the guard is marked as of program %s", serial)
 	}
 	p.Stop(Cancelled)
@@ -250,8 +255,8 @@ func TestParseLockLimit(t *testing.T) {
 }
 
 func TestSigns(t *testing.T) {
-	a, b := newSigns("00112233445566778899aabbccddeeff", 7), newSigns("ffeeddccbbaa99887766554433221100", 7)
-	for _, s := range []signs{a, b} {
+	a, b := newTags("00112233445566778899aabbccddeeff", 7), newTags("ffeeddccbbaa99887766554433221100", 7)
+	for _, s := range []tags{a, b} {
 		if s.mark>>62 != 1 || s.mark&(1<<serialBits-1) != 0 {
 			t.Errorf("mark %x", s.mark)
 		}
@@ -260,13 +265,14 @@ func TestSigns(t *testing.T) {
 		t.Errorf("both marks are %x", a.mark)
 	}
 	for _, prefix := range []string{"", "prefix", "0011", strings.Repeat("x", 32)} {
-		if s := newSigns(prefix, 7); s.mark != 0 {
+		if s := newTags(prefix, 7); s.mark != 0 {
 			t.Errorf("%q makes the mark %x", prefix, s.mark)
 		}
 	}
 }
 
-// A member that leaves the group after the look that found it there is out of reach of a signal to the group.
+// A member that leaves the group after the look that found it there is out of reach of a signal to
+// the group.
 func TestSignalReachesMembersThatLeft(t *testing.T) {
 	leader := exec.Command("/bin/sleep", "999")
 	left := exec.Command("/bin/sleep", "999")

@@ -21,7 +21,8 @@ type NotFoundError struct {
 	Path string
 	// Denied are files of that name that can't be executed.
 	Denied []string
-	// Relative are entries of PATH that hold the program but are not used because they are relative.
+	// Relative are entries of PATH that hold the program but are not used because they are
+	// relative.
 	Relative []string
 }
 
@@ -52,9 +53,10 @@ func (e *NotFoundError) Unwrap() error {
 	return fs.ErrNotExist
 }
 
-// LookPath returns the absolute path of the program name. A name with a slash is relative to dir, which is absolute; any other is
-// searched in the PATH of env, of which the last entry counts. Relative entries of PATH, the empty one included, are not used: what they
-// find depends on where one stands. The error is a [*NotFoundError].
+// LookPath returns the absolute path of the program name. A name with a slash is relative to dir,
+// which is absolute; any other is searched in the PATH of env, of which the last entry counts.
+// Relative entries of PATH, the empty one included, are not used: what they find depends on where
+// one stands. The error is a [*NotFoundError].
 func LookPath(name, dir string, env []string) (string, error) {
 	if name == "" {
 		return "", &NotFoundError{Name: name, Path: dir}
@@ -102,7 +104,8 @@ func lookFile(name, dir string) (string, error) {
 	return "", notFound
 }
 
-// executable returns nil for a file that may be executed, and fs.ErrNotExist for one that is not there.
+// executable returns nil for a file that may be executed, and fs.ErrNotExist for one that is not
+// there.
 func executable(file string) error {
 	info, err := os.Stat(file)
 	if errors.Is(err, unix.ENOTDIR) {
@@ -117,7 +120,8 @@ func executable(file string) error {
 	return unix.Faccessat(unix.AT_FDCWD, file, unix.X_OK, unix.AT_EACCESS)
 }
 
-// lastEnv returns the value of name in env; as for a child that reads its environment through os.Getenv, the last entry counts.
+// lastEnv returns the value of name in env; as for a child that reads its environment through
+// os.Getenv, the last entry counts.
 func lastEnv(env []string, name string) (value string, set bool) {
 	for _, entry := range env {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {

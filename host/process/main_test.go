@@ -16,8 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentVar makes the test binary start the programs named in it, one shell script a line, and wait for their end and that of stdin. A line may begin with "tty:", with
-// "grace:" (a minute of grace, and the agent leaves at EOF), with "leave:" (the agent leaves at EOF, with the usual grace), with "few:" (the agent has no descriptor left), with "later:" (a byte on stdin comes first), or with "limited:" (the agent has a hard limit on file locks).
+// agentVar makes the test binary start the programs named in it, one shell script a line, and wait
+// for their end and that of stdin. A line may begin with "tty:", with "grace:" (a minute of grace,
+// and the agent leaves at EOF), with "leave:" (the agent leaves at EOF, with the usual grace), with
+// "few:" (the agent has no descriptor left), with "later:" (a byte on stdin comes first), or with
+// "limited:" (the agent has a hard limit on file locks).
 const agentVar = "PROCESS_TEST_AGENT"
 
 // holdVar names a file that the agent locks and gives to the guard.
@@ -219,7 +222,8 @@ func awaitNone(t *testing.T, mark string) {
 	}
 }
 
-// awaitSome looks until a process carries the mark: one that executes a program at the moment of a look shows none.
+// awaitSome looks until a process carries the mark: one that executes a program at the moment of a
+// look shows none.
 func awaitSome(t *testing.T, mark string) members {
 	t.Helper()
 	for range 10000 {

@@ -9,27 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// markCeiling is the hard limit on file locks (RLIMIT_LOCKS, see [signs]) of all that chant-acp starts, and of what that starts. It leaves room for every
-// soft limit that is a mark. Without privileges nobody raises a hard limit again (setrlimit(2)), so that it tells for good what descends from
-// a program of chant-acp: a cleared environment, a new session and the loss of the parent do not take it off.
+// markCeiling is the hard limit on file locks (RLIMIT_LOCKS, see [tags]) of all that chant-acp
+// starts, and of what that starts. It leaves room for every soft limit that is a mark. Without
+// privileges nobody raises a hard limit again (setrlimit(2)), so that it tells for good what
+// descends from a program of chant-acp: a cleared environment, a new session and the loss of the
+// parent do not take it off.
 const markCeiling = 1<<63 - 1
 
-// Descends says whether this process descends from a program that a chant-acp started. It is asked before this process starts one
-// itself, which marks it as well.
+// Descends says whether this process descends from a program that a chant-acp started. It is asked
+// before this process starts one itself, which marks it as well.
 var Descends = sync.OnceValue(func() bool {
 	limit, err := hardLimit(os.Getpid())
 	return err != nil || limit != math.MaxUint64 || os.Getenv(TokenVar) != ""
 })
 
-// DescendsPID is [Descends] for another process of this user. A chant-acp that has started a program counts as one, too. The error says that
-// nothing can be told.
+// DescendsPID is [Descends] for another process of this user. A chant-acp that has started a
+// program counts as one, too. The error says that nothing can be told.
 func DescendsPID(pid int) (bool, error) {
 	limit, err := hardLimit(pid)
 	return limit != math.MaxUint64, err
 }
 
-// lowerCeiling lowers this process's own hard limit, once and before its first program. Go has no hook between fork and exec, in which only
-// the child could be marked.
+// lowerCeiling lowers this process's own hard limit, once and before its first program. Go has no
+// hook between fork and exec, in which only the child could be marked.
 var lowerCeiling = sync.OnceFunc(func() {
 	Descends()
 	var limit unix.Rlimit

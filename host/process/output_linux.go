@@ -14,11 +14,14 @@ import (
 )
 
 const (
-	// pipeSize is asked for every output pipe: with the default of 64 KiB a fast printer and its reader wake each other for every piece.
+	// pipeSize is asked for every output pipe: with the default of 64 KiB a fast printer and its
+	// reader wake each other for every piece.
 	pipeSize = 1 << 20
-	// readSize is the largest piece given to Spec.Output. A terminal's master gives no more than the kernel's buffer of 4 KiB at a time.
+	// readSize is the largest piece given to Spec.Output. A terminal's master gives no more than
+	// the kernel's buffer of 4 KiB at a time.
 	readSize, ttyReadSize = 256 << 10, 4 << 10
-	// hangUp is how long the rest of a terminal's output is waited for: the kernel passes it on from a work queue of its own.
+	// hangUp is how long the rest of a terminal's output is waited for: the kernel passes it on
+	// from a work queue of its own.
 	hangUp = 200 * time.Millisecond
 )
 
@@ -85,7 +88,8 @@ func (o *output) read(buf []byte) {
 	}
 }
 
-// finish makes run return with what the pipe holds now, and waits for it. A pipe that others keep open is not waited for.
+// finish makes run return with what the pipe holds now, and waits for it. A pipe that others keep
+// open is not waited for.
 func (o *output) finish() {
 	last := time.Now()
 	if o.tty {
@@ -96,12 +100,14 @@ func (o *output) finish() {
 	<-o.done
 }
 
-// drain delivers what is there without waiting, which is at most one pipe full: what comes beyond that was printed by others than the group.
+// drain delivers what is there without waiting, which is at most one pipe full: what comes beyond
+// that was printed by others than the group.
 func (o *output) drain(buf []byte) {
 	for total := 0; total <= pipeSize; {
 		n, err := o.readNow(buf)
 		if err == unix.EAGAIN {
-			// A program that is being started at this moment has a copy of our write end until it executes.
+			// A program that is being started at this moment has a copy of our write end until it
+			// executes.
 			syscall.ForkLock.RLock()
 			//lint:ignore SA2001 it waits for that start
 			syscall.ForkLock.RUnlock()
@@ -133,7 +139,8 @@ func (o *output) readNow(buf []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// ended tells the end of the output from a failure. A terminal whose other side is closed reads EIO on Linux.
+// ended tells the end of the output from a failure. A terminal whose other side is closed reads EIO
+// on Linux.
 func (o *output) ended(err error) bool {
 	return errors.Is(err, io.EOF) || o.tty && errors.Is(err, unix.EIO)
 }
@@ -141,7 +148,8 @@ func (o *output) ended(err error) bool {
 // give passes p on.
 func (o *output) give(p []byte) { o.guarded(func() { o.deliver(p) }) }
 
-// guarded calls the receiver. Its panic, or Goexit, ends the program but not the reading, so that nothing is leaked.
+// guarded calls the receiver. Its panic, or Goexit, ends the program but not the reading, so that
+// nothing is leaked.
 func (o *output) guarded(call func()) {
 	returned := false
 	defer func() {

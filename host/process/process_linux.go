@@ -42,9 +42,11 @@ func (c Cause) String() string {
 const (
 	// DefaultGrace is the time between SIGTERM and SIGKILL where [Spec.Grace] is zero.
 	DefaultGrace = 2 * time.Second
-	// LeavingGrace is the most that a program gets after Stop(Leaving) before it is killed or handed to the guard.
+	// LeavingGrace is the most that a program gets after Stop(Leaving) before it is killed or
+	// handed to the guard.
 	LeavingGrace = 1200 * time.Millisecond
-	// TokenVar is the environment variable by which a program's descendants are recognised, as long as they keep their environment.
+	// TokenVar is the environment variable by which a program's descendants are recognised, as long
+	// as they keep their environment.
 	TokenVar = "CHANT_ACP_TOKEN"
 )
 
@@ -62,27 +64,34 @@ type Spec struct {
 	TTY bool
 	// Cols and Rows are the size of that terminal in cells; zero means 80 and 24.
 	Cols, Rows uint16
-	// Input gives the program a standard input that is written to by [Process.Input]: a pipe, or the terminal.
+	// Input gives the program a standard input that is written to by [Process.Input]: a pipe, or
+	// the terminal.
 	Input bool
 	// Extra, where set, is descriptor 3 of the program. Start leaves it open here.
 	Extra *os.File
-	// Timeout stops the program with cause TimedOut; zero means never. The time that [Output] blocks counts.
+	// Timeout stops the program with cause TimedOut; zero means never. The time that [Output]
+	// blocks counts.
 	Timeout time.Duration
-	// Grace is the time between SIGTERM and SIGKILL; zero means [DefaultGrace]. Only a grace that is given
-	// and longer than [LeavingGrace] is handed to the guard when the calling process leaves.
+	// Grace is the time between SIGTERM and SIGKILL; zero means [DefaultGrace]. Only a grace that
+	// is given and longer than [LeavingGrace] is handed to the guard when the calling process
+	// leaves.
 	Grace time.Duration
-	// Output receives what the program prints, in order, from one goroutine that ends before Wait returns. p is valid until
-	// Output returns. It may block, which slows the program down and delays Wait, but no signal. Nil discards.
+	// Output receives what the program prints, in order, from one goroutine that ends before Wait
+	// returns. p is valid until Output returns. It may block, which slows the program down and
+	// delays Wait, but no signal. Nil discards.
 	Output func(p []byte)
-	// OutputEnd is called after the last Output, from its goroutine: at the program's end, or before it when the program has closed its output. Nil does nothing.
+	// OutputEnd is called after the last Output, from its goroutine: at the program's end, or
+	// before it when the program has closed its output. Nil does nothing.
 	OutputEnd func()
-	// Errors receives, as Output does and from a goroutine of its own, what the program prints on standard error. Nil leaves that to Output, and so does a terminal.
+	// Errors receives, as Output does and from a goroutine of its own, what the program prints on
+	// standard error. Nil leaves that to Output, and so does a terminal.
 	Errors func(p []byte)
 }
 
 // Exit is how a program ended.
 type Exit struct {
-	// Code is the exit code; 128+n when signal n ended the program; -1 when it was not seen to end (Handed, or Err says why).
+	// Code is the exit code; 128+n when signal n ended the program; -1 when it was not seen to end
+	// (Handed, or Err says why).
 	Code int
 	// Signal is the name of the signal that ended the program ("SIGKILL"), or empty.
 	Signal string
@@ -90,15 +99,18 @@ type Exit struct {
 	Duration time.Duration
 	// Cause is the first reason for which the program was stopped.
 	Cause Cause
-	// Leftovers counts the processes that outlived the program and were ended: members of its group and, after a stop, what left it.
+	// Leftovers counts the processes that outlived the program and were ended: members of its group
+	// and, after a stop, what left it.
 	Leftovers int
-	// HeldOutput is set when a process outside the group still held the output open; what it prints later is lost to it.
+	// HeldOutput is set when a process outside the group still held the output open; what it prints
+	// later is lost to it.
 	HeldOutput bool
 	// Handed is set when the group still runs and the guard gives it the rest of its grace.
 	Handed bool
 	// Killed is set when SIGKILL had to be sent.
 	Killed bool
-	// Err is set when supervision failed: a process that survives SIGKILL, output that can't be read, an Output that panicked.
+	// Err is set when supervision failed: a process that survives SIGKILL, output that can't be
+	// read, an Output that panicked.
 	Err error
 }
 
@@ -119,7 +131,8 @@ type Process struct {
 	exit    Exit
 }
 
-// Start starts the program that spec describes. ctx bounds only the start. The error names the program and says what to do.
+// Start starts the program that spec describes. ctx bounds only the start. The error names the
+// program and says what to do.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -127,12 +140,14 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return start(ctx, spec)
 }
 
-// PID returns the process id of the program, which is also the id of its process group and of its session.
+// PID returns the process id of the program, which is also the id of its process group and of its
+// session.
 func (p *Process) PID() int { return p.os.Pid }
 
-// Stop asks for the end of the program and returns without waiting for it. The first call sends SIGTERM to the group, and SIGKILL follows
-// when the grace is over. A second call with Cancelled sends SIGKILL at once. Leaving cuts the grace to [LeavingGrace]; a longer grace of the
-// program's own is left to the guard. After the end it does nothing.
+// Stop asks for the end of the program and returns without waiting for it. The first call sends
+// SIGTERM to the group, and SIGKILL follows when the grace is over. A second call with Cancelled
+// sends SIGKILL at once. Leaving cuts the grace to [LeavingGrace]; a longer grace of the program's
+// own is left to the guard. After the end it does nothing.
 func (p *Process) Stop(why Cause) {
 	select {
 	case p.orders <- why:
@@ -140,7 +155,8 @@ func (p *Process) Stop(why Cause) {
 	}
 }
 
-// Wait returns when the program has ended, its group is gone, killed or handed over, and its output is delivered. It may be called often and by many.
+// Wait returns when the program has ended, its group is gone, killed or handed over, and its output
+// is delivered. It may be called often and by many.
 func (p *Process) Wait() Exit {
 	<-p.done
 	return p.exit

@@ -106,7 +106,8 @@ func TestTokensDiffer(t *testing.T) {
 	}
 }
 
-// A process that left the group keeps running after its program ended by itself, and its hold on the output delays nothing.
+// A process that left the group keeps running after its program ended by itself, and its hold on
+// the output delays nothing.
 func TestHeldOutput(t *testing.T) {
 	mark := tree(t)
 	// The shell goes only when its child has left the group.

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slice bounds one wait for processes, so that a quit is seen and a kernel without pidfds is looked at again.
+// slice bounds one wait for processes, so that a quit is seen and a kernel without pidfds is looked
+// at again.
 const slice = 50 * time.Millisecond
 
 // stat is what /proc/<pid>/stat says of a process.
@@ -18,7 +19,8 @@ type stat struct {
 	start uint64 // in clock ticks since boot; with the pid it names a process for good
 }
 
-// alive is false for a zombie: it runs no more, and in a container whose first process reaps nobody it may stay for ever.
+// alive is false for a zombie: it runs no more, and in a container whose first process reaps nobody
+// it may stay for ever.
 func (s stat) alive() bool { return s.state != 'Z' && s.state != 'X' }
 
 // readStat returns false when there is no such process.
@@ -28,7 +30,8 @@ func readStat(pid int) (stat, bool) {
 	return parseStat(buf[:n])
 }
 
-// parseStat reads proc_pid_stat(5). The name, second and in parentheses, may itself hold spaces and parentheses.
+// parseStat reads proc_pid_stat(5). The name, second and in parentheses, may itself hold spaces and
+// parentheses.
 func parseStat(line []byte) (stat, bool) {
 	i := bytes.LastIndexByte(line, ')')
 	if i < 0 {
@@ -46,7 +49,8 @@ func parseStat(line []byte) (stat, bool) {
 
 func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
-// readProc fills buf from a file of a process and returns how much it read; 0 when the file can't be read.
+// readProc fills buf from a file of a process and returns how much it read; 0 when the file can't
+// be read.
 func readProc(pid int, name string, buf []byte) int {
 	fd, err := retry(func() (int, error) {
 		return unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -72,9 +76,10 @@ type scanner struct {
 	env   []byte
 }
 
-// each calls visit for every process but those of the kernel, which are in no group, and says whether one that was listed had gone when it
-// was its turn. It goes by system calls as far as it can: opening a file of every process costs ten times as much. It lists few at a time,
-// so that little time passes between the list and the visit.
+// each calls visit for every process but those of the kernel, which are in no group, and says
+// whether one that was listed had gone when it was its turn. It goes by system calls as far as it
+// can: opening a file of every process costs ten times as much. It lists few at a time, so that
+// little time passes between the list and the visit.
 func (s *scanner) each(visit func(pid, group int)) (vanished bool) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -103,8 +108,9 @@ func (s *scanner) each(visit func(pid, group int)) (vanished bool) {
 	}
 }
 
-// token returns the value of TokenVar in the environment that a process was started with. It is empty for a process whose
-// environment can't be read: one of another user. A process that is just executing a program shows an empty environment; blank says so.
+// token returns the value of TokenVar in the environment that a process was started with. It is
+// empty for a process whose environment can't be read: one of another user. A process that is just
+// executing a program shows an empty environment; blank says so.
 func (s *scanner) token(pid int) (value string, blank bool) {
 	if s.env == nil {
 		s.env = make([]byte, 64<<10)
@@ -129,7 +135,8 @@ func tokenIn(env []byte) string {
 	return ""
 }
 
-// member is one live process, held by a descriptor so that its number can't come to mean another one.
+// member is one live process, held by a descriptor so that its number can't come to mean another
+// one.
 type member struct {
 	pid   int
 	start uint64
@@ -138,7 +145,8 @@ type member struct {
 	frozen bool // was sent SIGSTOP
 }
 
-// hold takes hold of a process. It returns false when the process has ended, or when still, asked again now that the number is pinned, says that it is not the one meant.
+// hold takes hold of a process. It returns false when the process has ended, or when still, asked
+// again now that the number is pinned, says that it is not the one meant.
 func hold(pid int, still func() bool) (member, bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == unix.ESRCH {
@@ -165,7 +173,8 @@ func (m member) release() {
 
 func (m member) signal(sigs ...unix.Signal) {
 	for _, sig := range sigs {
-		// Errors are those of a process that has ended, or that is not ours to signal; the next look shows which.
+		// Errors are those of a process that has ended, or that is not ours to signal; the next
+		// look shows which.
 		if m.fd >= 0 {
 			_ = unix.PidfdSendSignal(m.fd, sig, nil, 0)
 		} else if st, ok := readStat(m.pid); ok && st.start == m.start {
@@ -189,7 +198,8 @@ func (ms members) signal(sigs ...unix.Signal) {
 	}
 }
 
-// await returns when all have ended, at the time until, or when quit is closed. Where a process is held by no descriptor it returns after a slice.
+// await returns when all have ended, at the time until, or when quit is closed. Where a process is
+// held by no descriptor it returns after a slice.
 func (ms members) await(until time.Time, quit <-chan struct{}) {
 	polls := make([]unix.PollFd, 0, len(ms))
 	for _, m := range ms {

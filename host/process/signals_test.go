@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What this process ignores, as under nohup, programs do not. It stays caught afterwards: signal.Reset would leave it ignored
-// and say that it is not.
+// What this process ignores, as under nohup, programs do not. It stays caught afterwards:
+// signal.Reset would leave it ignored and say that it is not.
 func TestIgnoredSignalsAreNotInherited(t *testing.T) {
 	for _, c := range []struct {
 		signal os.Signal

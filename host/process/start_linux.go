@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start starts the program under the guard, with one goroutine each for its end, its output and its supervision.
+// start starts the program under the guard, with one goroutine each for its end, its output and its
+// supervision.
 func start(ctx context.Context, spec Spec) (*Process, error) {
 	if !filepath.IsAbs(spec.Path) {
 		return nil, fmt.Errorf("the path of the program, %q, is not absolute; look it up first", spec.Path)
@@ -26,7 +27,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("%s can't be started in %q: the working directory must be an absolute path", spec.Path, spec.Dir)
 	}
 	unignore()
-	serial, err := keep.ready(ctx)
+	serial, err := ourGuard.prepare(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s was not started: %w", spec.Path, err)
 	}
@@ -36,9 +37,10 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	var std *standard
 	var unopened error
-	err = keep.signs.marking(serial, func() (err error) {
-		// While another program is forked, nobody may have this one's side of its pipes open: the other one would have it too, until some time after its
-		// execution has begun, and the output would seem to be held.
+	err = ourGuard.tags.withMark(serial, func() (err error) {
+		// While another program is forked, nobody may have this one's side of its pipes open: the
+		// other one would have it too, until some time after its execution has begun, and the
+		// output would seem to be held.
 		if std, unopened = openStandard(spec); unopened != nil {
 			return unopened
 		}
@@ -55,7 +57,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, explain(spec, err)
 	}
 	leader, _ := readStat(p.PID()) // not reaped yet, so it is there
-	if err := keep.tell(p.PID(), serial, leader.start); err != nil {
+	if err := ourGuard.register(p.PID(), serial, leader.start); err != nil {
 		std.close()
 		_ = unix.Kill(-p.PID(), unix.SIGKILL)
 		_, _ = p.os.Wait()
@@ -77,11 +79,12 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-func (p *Process) token() string { return keep.signs.prefix + "." + p.number() }
+func (p *Process) token() string { return ourGuard.tags.prefix + "." + p.number() }
 
 func (p *Process) number() string { return strconv.FormatUint(p.serial, 10) }
 
-// awaitEnd closes ended when the leader has ended. It leaves the zombie, which keeps the number of the process and of its group from being given to others.
+// awaitEnd closes ended when the leader has ended. It leaves the zombie, which keeps the number of
+// the process and of its group from being given to others.
 func awaitEnd(pid int, ended chan<- struct{}) {
 	defer close(ended)
 	_, _ = retry(func() (int, error) {
@@ -89,7 +92,8 @@ func awaitEnd(pid int, ended chan<- struct{}) {
 	})
 }
 
-// standard are the two sides of a program's standard descriptors. Ours are non-blocking; the program's must block.
+// standard are the two sides of a program's standard descriptors. Ours are non-blocking; the
+// program's must block.
 type standard struct {
 	program       []*os.File // 0, 1 and 2
 	out, errs, in *os.File   // errs and in may be nil; a terminal is out and in at once
@@ -134,7 +138,8 @@ func (s *standard) openPipes(spec Spec) error {
 	}
 	s.program = append(s.program, out)
 	if !spec.Input {
-		// Best effort, and not for who answers and is not captured: unprivileged users may run into a limit of their own for large pipes.
+		// Best effort, and not for who answers and is not captured: unprivileged users may run into
+		// a limit of their own for large pipes.
 		_ = control(s.out, func(fd int) error {
 			_, err := unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, pipeSize)
 			return err
@@ -162,8 +167,8 @@ func pipe(name string, ours int) (read, write *os.File, err error) {
 	return os.NewFile(uintptr(ends[0]), name), os.NewFile(uintptr(ends[1]), name), nil
 }
 
-// openTerminal duplicates the master: the pty package makes the descriptor that it sets the size through a blocking one, on which neither deadlines
-// nor Close end a Read.
+// openTerminal duplicates the master: the pty package makes the descriptor that it sets the size
+// through a blocking one, on which neither deadlines nor Close end a Read.
 func openTerminal(spec Spec) (*standard, error) {
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -202,7 +207,8 @@ func closeAll(stdio []*os.File) {
 	}
 }
 
-// markCloseOnExec covers descriptors that we inherited, or that foreign code in this process opened. Kernels before 5.11 lack the call.
+// markCloseOnExec covers descriptors that we inherited, or that foreign code in this process
+// opened. Kernels before 5.11 lack the call.
 func markCloseOnExec() {
 	_ = unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)
 }

@@ -118,7 +118,8 @@ func TestLookPath(t *testing.T) {
 	}
 }
 
-// Programs that start at the same moment inherit nothing of each other, not even until they have closed it: no output seems to be held.
+// Programs that start at the same moment inherit nothing of each other, not even until they have
+// closed it: no output seems to be held.
 func TestOutputsOfManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	var held atomic.Int32

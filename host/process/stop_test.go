@@ -110,7 +110,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A program that ended by itself leaves a deaf member: it gets the same ladder, and a cancel during it is heard.
+// A program that ended by itself leaves a deaf member: it gets the same ladder, and a cancel during
+// it is heard.
 func TestLeftoverLadder(t *testing.T) {
 	spec := shell(deafLeftover + "exit 3")
 	spec.Grace = brief
@@ -162,7 +163,8 @@ func TestStuckOutput(t *testing.T) {
 	}
 }
 
-// A group with more time of its own than we have when we leave stays with the guard, and may go on printing.
+// A group with more time of its own than we have when we leave stays with the guard, and may go on
+// printing.
 func TestHandOver(t *testing.T) {
 	file := t.TempDir() + "/finished"
 	spec := shell("trap 'done=1' TERM; echo up; while [ ! $done ]; do sleep 0.01; done; while [ ! -e " + file + ".go ]; do echo still here; sleep 0.01; done; echo end; echo ok >" + file)
@@ -180,7 +182,7 @@ func TestHandOver(t *testing.T) {
 	if got, err := os.ReadFile(file); string(got) != "ok\n" {
 		t.Errorf("the program did not finish: %q, %v", got, err)
 	}
-	keep.forget(p.PID())
+	ourGuard.forget(p.PID())
 }
 
 func TestStopBeforeAnything(t *testing.T) {

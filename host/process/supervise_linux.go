@@ -9,21 +9,24 @@ import (
 )
 
 const (
-	// killWait is how long SIGKILL may take: a process in an uninterruptible call dies when the call returns, if ever.
+	// killWait is how long SIGKILL may take: a process in an uninterruptible call dies when the
+	// call returns, if ever.
 	killWait = time.Second
-	// leavingKillWait keeps LeavingGrace and the rest together under the time that clients give a process to leave.
+	// leavingKillWait keeps LeavingGrace and the rest together under the time that clients give a
+	// process to leave.
 	leavingKillWait = 200 * time.Millisecond
 	// unsurePause and unsureLooks bound the wait for processes to show an environment.
 	unsurePause = 3 * time.Millisecond
 	unsureLooks = 3
-	// strayPause lies between two looks for strays, for those that start others in their place when they are told to end.
+	// strayPause lies between two looks for strays, for those that start others in their place when
+	// they are told to end.
 	strayPause = 5 * time.Millisecond
 	// forEver is longer than any ladder.
 	forEver = 24 * time.Hour
 )
 
-// supervisor drives one program to its end. Everything in it belongs to one goroutine, which sends all signals and never waits
-// for the output while there may be one to send.
+// supervisor drives one program to its end. Everything in it belongs to one goroutine, which sends
+// all signals and never waits for the output while there may be one to send.
 type supervisor struct {
 	p     *Process
 	group group
@@ -59,9 +62,9 @@ func (p *Process) supervise(start uint64, ended <-chan struct{}) {
 	s.forgetMembers()
 	close(p.settled)
 	if !s.lost {
-		keep.forget(p.PID())
+		ourGuard.forget(p.PID())
 	}
-	keep.done()
+	ourGuard.unwatch()
 	if p.in != nil && !p.in.tty {
 		_ = p.in.Close() // somebody may wait in a Write, and read on only after it; again, where that was done
 	}
@@ -107,7 +110,7 @@ func (s *supervisor) run() {
 			broken = nil
 			s.stop(Aborted)
 		case <-s.alarm.C:
-			s.ring()
+			s.escalate()
 		}
 	}
 }
@@ -130,7 +133,8 @@ func (s *supervisor) reap() {
 	}
 }
 
-// look finds what is left, and sends it the signal of the rung that the ladder has reached. It finishes when nothing is left.
+// look finds what is left, and sends it the signal of the rung that the ladder has reached. It
+// finishes when nothing is left.
 func (s *supervisor) look() {
 	s.forgetMembers()
 	if !s.group.reaped {
@@ -157,9 +161,10 @@ func (s *supervisor) look() {
 	s.watch(s.members, forEver, strayPause)
 }
 
-// lookForStrays makes the strays the members. It returns true when it found none and another look, for which it arranged, is needed.
+// lookForStrays makes the strays the members. It returns true when it found none and another look,
+// for which it arranged, is needed.
 func (s *supervisor) lookForStrays() (again bool) {
-	found, unsure := s.group.strays(keep.signs, s.p.number())
+	found, unsure := s.group.strays(ourGuard.tags, s.p.number())
 	s.members, s.stray = found, true
 	if len(found) > 0 || len(unsure) == 0 || s.looks == unsureLooks {
 		unsure.release()
@@ -171,7 +176,8 @@ func (s *supervisor) lookForStrays() (again bool) {
 	return true
 }
 
-// count adds what outlived the program: a group that was not told to end, and strays, which no signal to the group reached.
+// count adds what outlived the program: a group that was not told to end, and strays, which no
+// signal to the group reached.
 func (s *supervisor) count(first bool) {
 	if first || s.stray && !s.counted {
 		s.exit.Leftovers += len(s.members)
@@ -179,7 +185,8 @@ func (s *supervisor) count(first bool) {
 	s.counted = s.counted || s.stray
 }
 
-// watch lets the loop know when all have ended, or the time is over. Strays that others took the place of are looked for after a pause.
+// watch lets the loop know when all have ended, or the time is over. Strays that others took the
+// place of are looked for after a pause.
 func (s *supervisor) watch(ms members, d, pause time.Duration) {
 	gone, quit := make(chan struct{}), make(chan struct{})
 	s.gone, s.quit = gone, quit
@@ -227,8 +234,8 @@ func (s *supervisor) stop(why Cause) {
 	}
 }
 
-// begin is the first rung. A terminal's programs get SIGHUP as well, which an interactive shell obeys and SIGTERM it does not; SIGCONT lets
-// stopped processes obey.
+// begin is the first rung. A terminal's programs get SIGHUP as well, which an interactive shell
+// obeys and SIGTERM it does not; SIGCONT lets stopped processes obey.
 func (s *supervisor) begin() {
 	s.began = time.Now()
 	s.limit.Stop()
@@ -256,14 +263,14 @@ func (s *supervisor) leave() {
 	s.alarm.Reset(min(LeavingGrace, time.Until(s.began.Add(s.grace()))))
 }
 
-// ring goes one rung up when the time of the present one is over.
-func (s *supervisor) ring() {
+// escalate goes one rung up when the time of the present one is over.
+func (s *supervisor) escalate() {
 	owed := time.Until(s.began.Add(s.grace()))
 	switch {
 	case s.killed:
 		s.giveUp()
 	case s.leaving && s.p.spec.Grace > LeavingGrace && owed > 0:
-		s.hand(owed)
+		s.handOver(owed)
 	default:
 		s.kill()
 	}
@@ -279,7 +286,8 @@ func (s *supervisor) kill() {
 	}
 }
 
-// signal signals the group as a whole, and of the members those that it does not reach: strays, and what has left the group since the look that found it there.
+// signal signals the group as a whole, and of the members those that it does not reach: strays, and
+// what has left the group since the look that found it there.
 func (s *supervisor) signal(sigs ...unix.Signal) {
 	if !s.stray {
 		s.group.signal(sigs...)
@@ -291,11 +299,11 @@ func (s *supervisor) signal(sigs ...unix.Signal) {
 	}
 }
 
-// hand leaves the group to the guard for the rest of its grace, and its output too: a program that writes to a pipe without a reader is
-// ended by SIGPIPE.
-func (s *supervisor) hand(owed time.Duration) {
+// handOver leaves the group to the guard for the rest of its grace, and its output too: a program
+// that writes to a pipe without a reader is ended by SIGPIPE.
+func (s *supervisor) handOver(owed time.Duration) {
 	for _, o := range s.p.outputs() {
-		if err := keep.hand(s.p.PID(), owed, o.file); err != nil {
+		if err := ourGuard.handOver(s.p.PID(), owed, o.file); err != nil {
 			s.exit.Err = fmt.Errorf("%s (process %d) was to finish under the guard: %w", s.p.spec.Path, s.p.PID(), err)
 			s.kill()
 			return
@@ -305,7 +313,8 @@ func (s *supervisor) hand(owed time.Duration) {
 	s.abandon()
 }
 
-// giveUp ends the wait for what SIGKILL does not end, or not in the little time that there is when we leave; the guard goes on.
+// giveUp ends the wait for what SIGKILL does not end, or not in the little time that there is when
+// we leave; the guard goes on.
 func (s *supervisor) giveUp() {
 	if s.exit.Err == nil && !s.leaving {
 		s.exit.Err = fmt.Errorf("processes of %s (group %d) are still there after SIGKILL; they are in an uninterruptible call or belong to another user: look at ps -o pid,stat,user,wchan:20,args -g %[2]d",

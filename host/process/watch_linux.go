@@ -7,27 +7,31 @@ import (
 )
 
 const (
-	// watchPause lies between two attempts to replace a guard that can't be replaced, or that die again and again.
+	// watchPause lies between two attempts to replace a guard that can't be replaced, or that die
+	// again and again.
 	watchPause = time.Second
-	// manyDeaths is how many guards may live for less than that, one after the other, before there is a pause.
+	// manyDeaths is how many guards may live for less than that, one after the other, before there
+	// is a pause.
 	manyDeaths = 5
 )
 
-// watch replaces a guard that dies while programs run: until then nothing would end them if this process died, too.
+// watch replaces a guard that dies while programs run: until then nothing would end them if this
+// process died, too.
 type watch struct {
-	programs int // supervised now; of the keeper's lock
+	programs int // supervised now; under the lock of guardClient
 	quit     chan struct{}
 	ended    chan struct{}
 }
 
-// startWatch is called with the keeper's lock held, and a guard.
-func startWatch(k *keeper) *watch {
+// startWatch is called with the lock of guardClient held, and a guard.
+func startWatch(c *guardClient) *watch {
 	w := &watch{quit: make(chan struct{}), ended: make(chan struct{})}
-	go w.run(k, k.conn)
+	go w.run(c, c.conn)
 	return w
 }
 
-// stop ends the watch over conn, which may be nil. It is called with the keeper's lock held, and does not wait for the end.
+// stop ends the watch over conn, which may be nil. It is called with the lock of guardClient held,
+// and does not wait for the end.
 func (w *watch) stop(conn *os.File) {
 	close(w.quit)
 	if conn != nil {
@@ -36,12 +40,13 @@ func (w *watch) stop(conn *os.File) {
 }
 
 // run waits for the end of a guard, and starts the next.
-func (w *watch) run(k *keeper, conn *os.File) {
+func (w *watch) run(c *guardClient, conn *os.File) {
 	defer close(w.ended)
 	for deaths := 0; ; {
 		began := time.Now()
 		if conn != nil {
-			// A guard that is ready says nothing: Read returns when it is gone, when ensure has replaced it, or by stop.
+			// A guard that is ready says nothing: Read returns when it is gone, when ensure has
+			// replaced it, or by stop.
 			_, _ = conn.Read(make([]byte, 1))
 			_ = conn.SetReadDeadline(time.Time{})
 		}
@@ -50,7 +55,7 @@ func (w *watch) run(k *keeper, conn *os.File) {
 			deaths = 0
 		}
 		var err error
-		if conn, err = w.replace(k); err == nil && deaths < manyDeaths {
+		if conn, err = w.replace(c); err == nil && deaths < manyDeaths {
 			continue
 		}
 		select { // where there is an error, the next Start says what is wrong
@@ -71,12 +76,12 @@ func (w *watch) stopped() bool {
 }
 
 // replace returns the socket of a guard that lives.
-func (w *watch) replace(k *keeper) (*os.File, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (w *watch) replace(c *guardClient) (*os.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if w.stopped() {
 		return nil, context.Canceled
 	}
-	err := k.ensure(context.Background())
-	return k.conn, err
+	err := c.ensure(context.Background())
+	return c.conn, err
 }

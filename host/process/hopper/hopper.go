@@ -1,7 +1,9 @@
-// Package hopper is for tests: a process that is hard to end. It starts a copy of itself in a session of its own and ends, and the copy does the
-// same, over and over, so that there is always one and never the same one for long.
+// Package hopper is for tests: a process that is hard to end. It starts a copy of itself in a
+// session of its own and ends, and the copy does the same, over and over, so that there is always
+// one and never the same one for long.
 //
-// A test binary becomes one: its TestMain calls [Main], and a test runs the binary with [Env] in the environment.
+// A test binary becomes one: its TestMain calls [Main], and a test runs the binary with [Env] in
+// the environment.
 package hopper
 
 import (
@@ -19,16 +21,19 @@ import (
 
 const variable = "CHANT_TEST_HOPPER"
 
-// most is how many copies a hopper makes: those that have ended fill the table of processes until they are reaped.
+// most is how many copies a hopper makes: those that have ended fill the table of processes until
+// they are reaped.
 const most = 5000
 
-// Env is the environment entry of a process that is to hop with this period. One that is deaf ignores SIGTERM. A hopper that nobody
-// ends in some seconds does so by itself, and creates a file of this path.
+// Env is the environment entry of a process that is to hop with this period. One that is deaf
+// ignores SIGTERM. A hopper that nobody ends in some seconds does so by itself, and creates a file
+// of this path.
 func Env(period time.Duration, deaf bool, survived string) string {
 	return fmt.Sprintf("%s=%d %t %s", variable, period, deaf, survived)
 }
 
-// Main returns at once where this process is not to be a hopper. A hopper prints "up", and does not return.
+// Main returns at once where this process is not to be a hopper. A hopper prints "up", and does not
+// return.
 func Main() {
 	number, rest, _ := strings.Cut(os.Getenv(variable), " ")
 	deaf, survived, ok := strings.Cut(rest, " ")

@@ -22,14 +22,15 @@ const startAgain = 3
 // errNotReady: a stage of the guard ended, or was ended, before the guard was ready.
 var errNotReady = errors.New("the guard ended before it was ready")
 
-// tellWait bounds one message to the guard. A guard that takes none for so long has been stopped.
-const tellWait = time.Second
+// messageWait bounds one message to the guard. A guard that takes none for so long has been
+// stopped.
+const messageWait = time.Second
 
-// keeper is our side of the guard.
-type keeper struct {
+// guardClient is the side of the guard that is in the process that starts programs.
+type guardClient struct {
 	mu     sync.Mutex
 	conn   *os.File // our end of the socket; the guard acts when it closes
-	signs  signs    // of this process's programs; set once
+	tags   tags     // of this process's programs; set once
 	serial uint64
 	ledger ledger
 	held   map[uint64]*os.File // by their numbers; a new guard gets them all
@@ -37,120 +38,121 @@ type keeper struct {
 	watch  *watch              // while programs run under the guard
 }
 
-var keep keeper
+var ourGuard guardClient
 
-// ready makes sure that a guard listens, and returns the serial number for the next program.
-func (k *keeper) ready(ctx context.Context) (uint64, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.signs.prefix == "" {
-		if err := k.open(); err != nil {
+// prepare makes sure that a guard listens, and returns the serial number for the next program.
+func (c *guardClient) prepare(ctx context.Context) (uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tags.prefix == "" {
+		if err := c.open(); err != nil {
 			return 0, fmt.Errorf("the ledger of the guard, which ends programs when this process dies, can't be made: %w", exhausted(err))
 		}
 	}
-	if err := k.ensure(ctx); err != nil {
+	if err := c.ensure(ctx); err != nil {
 		return 0, err
 	}
-	k.serial = (k.serial + 1) & (1<<serialBits - 1)
-	return k.serial, nil
+	c.serial = (c.serial + 1) & (1<<serialBits - 1)
+	return c.serial, nil
 }
 
-func (k *keeper) open() error {
+func (c *guardClient) open() error {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails; crypto/rand ends the process instead
 	session, err := unix.Getsid(0)
 	if err != nil {
 		return err
 	}
-	s := newSigns(hex.EncodeToString(random[:]), session)
-	if err := k.ledger.open(s); err != nil {
+	t := newTags(hex.EncodeToString(random[:]), session)
+	if err := c.ledger.open(t); err != nil {
 		return err
 	}
-	k.signs = s
+	c.tags = t
 	return nil
 }
 
-// tell makes a group known to the guard, and has the guard watched until done is called for it.
-func (k *keeper) tell(id int, serial, start uint64) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.ledger.enter(id, serial, start); err != nil {
+// register makes a group known to the guard, and has the guard watched until unwatch is called.
+func (c *guardClient) register(id int, serial, start uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.ledger.enter(id, serial, start); err != nil {
 		return err
 	}
-	for k.watch != nil && k.watch.programs == 0 { // it is about to end
-		k.leave(k.watch)
+	for c.watch != nil && c.watch.programs == 0 { // it is about to end
+		c.awaitWatch(c.watch)
 	}
-	if k.watch == nil {
-		k.watch = startWatch(k)
+	if c.watch == nil {
+		c.watch = startWatch(c)
 	}
-	k.watch.programs++
+	c.watch.programs++
 	return nil
 }
 
-// done says that a program that was told of is supervised no more. With the last one the watch ends.
-func (k *keeper) done() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.watch.programs--
-	if k.watch.programs == 0 {
-		k.watch.stop(k.conn)
-		k.leave(k.watch)
+// unwatch says that a registered program is supervised no more. With the last one the watch ends.
+func (c *guardClient) unwatch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watch.programs--
+	if c.watch.programs == 0 {
+		c.watch.stop(c.conn)
+		c.awaitWatch(c.watch)
 	}
 }
 
-// leave waits for the end of a watch that was stopped. It gives up the lock meanwhile, which the watch may want.
-func (k *keeper) leave(w *watch) {
-	k.mu.Unlock()
+// awaitWatch waits for the end of a watch that was stopped. It gives up the lock meanwhile, which
+// the watch may want.
+func (c *guardClient) awaitWatch(w *watch) {
+	c.mu.Unlock()
 	<-w.ended
-	k.mu.Lock()
-	if k.watch == w {
-		k.watch = nil
+	c.mu.Lock()
+	if c.watch == w {
+		c.watch = nil
 	}
 }
 
 // forget tells that nothing of the group is left.
-func (k *keeper) forget(id int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.ledger.leave(id)
+func (c *guardClient) forget(id int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.leave(id)
 }
 
-// hand leaves a group to the guard for a time, and with it the file that holds its output.
-func (k *keeper) hand(id int, owed time.Duration, file *os.File) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.ensure(context.Background()); err != nil {
+// handOver leaves a group to the guard for a time, and with it the file that holds its output.
+func (c *guardClient) handOver(id int, owed time.Duration, file *os.File) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.ensure(context.Background()); err != nil {
 		return err
 	}
 	rc, err := file.SyscallConn()
 	if err != nil {
-		return k.send(handMessage(id, owed), -1)
+		return c.send(handOverMessage(id, owed), -1)
 	}
 	told := false
 	closed := rc.Control(func(fd uintptr) {
-		told, err = true, k.send(handMessage(id, owed), int(fd))
+		told, err = true, c.send(handOverMessage(id, owed), int(fd))
 	})
 	if !told && closed != nil { // the output has ended before the program
-		return k.send(handMessage(id, owed), -1)
+		return c.send(handOverMessage(id, owed), -1)
 	}
 	return err
 }
 
 // ensure starts a guard if there is none. A new one finds in the ledger what the old one did.
-func (k *keeper) ensure(ctx context.Context) error {
-	if k.conn != nil && listens(k.conn) {
+func (c *guardClient) ensure(ctx context.Context) error {
+	if c.conn != nil && listens(c.conn) {
 		return nil
 	}
-	if k.conn != nil {
-		k.conn.Close()
-		k.conn = nil
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
 	}
-	conn, err := startGuard(ctx, k.ledger.file)
+	conn, err := startGuard(ctx, c.ledger.file)
 	for range startAgain {
 		if !errors.Is(err, errNotReady) {
 			break
 		}
-		conn, err = startGuard(ctx, k.ledger.file)
+		conn, err = startGuard(ctx, c.ledger.file)
 	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) { // of /proc/self/exe
@@ -158,55 +160,56 @@ func (k *keeper) ensure(ctx context.Context) error {
 		}
 		return fmt.Errorf("the guard, which ends programs when this process dies, can't be started: %w", exhausted(err))
 	}
-	k.conn = conn
-	for number, file := range k.held {
-		if err := k.share(number, file); err != nil {
+	c.conn = conn
+	for number, file := range c.held {
+		if err := c.share(number, file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Hold makes the guard keep a copy of an open file until nothing of the programs of this process is left, however this
-// process ends: a lock (flock) on it lasts as long. release makes the guard close its copy; until then file stays open here.
+// Hold makes the guard keep a copy of an open file until nothing of the programs of this process is
+// left, however this process ends: a lock (flock) on it lasts as long. release makes the guard
+// close its copy; until then file stays open here.
 func Hold(ctx context.Context, file *os.File) (release func(), err error) {
-	return keep.hold(ctx, file)
+	return ourGuard.hold(ctx, file)
 }
 
-func (k *keeper) hold(ctx context.Context, file *os.File) (release func(), err error) {
-	if _, err := k.ready(ctx); err != nil {
+func (c *guardClient) hold(ctx context.Context, file *os.File) (release func(), err error) {
+	if _, err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.held == nil {
-		k.held = make(map[uint64]*os.File)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = make(map[uint64]*os.File)
 	}
-	k.number++
-	number := k.number
-	if err := k.share(number, file); err != nil {
+	c.number++
+	number := c.number
+	if err := c.share(number, file); err != nil {
 		return nil, err
 	}
-	k.held[number] = file
-	return sync.OnceFunc(func() { k.drop(number) }), nil
+	c.held[number] = file
+	return sync.OnceFunc(func() { c.drop(number) }), nil
 }
 
-func (k *keeper) share(number uint64, file *os.File) error {
+func (c *guardClient) share(number uint64, file *os.File) error {
 	rc, err := file.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var sent error
-	err = rc.Control(func(fd uintptr) { sent = k.send(wordHold+" "+strconv.FormatUint(number, 10), int(fd)) })
+	err = rc.Control(func(fd uintptr) { sent = c.send(wordHold+" "+strconv.FormatUint(number, 10), int(fd)) })
 	return errors.Join(err, sent)
 }
 
-func (k *keeper) drop(number uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.held, number)
-	if k.conn != nil && listens(k.conn) {
-		_ = k.send(wordDrop+" "+strconv.FormatUint(number, 10), -1) // a guard that takes no message keeps a file too many
+func (c *guardClient) drop(number uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, number)
+	if c.conn != nil && listens(c.conn) {
+		_ = c.send(wordDrop+" "+strconv.FormatUint(number, 10), -1) // a guard that takes no message keeps a file too many
 	}
 }
 
@@ -226,8 +229,8 @@ func listens(conn *os.File) bool {
 }
 
 // send sends one message, with a descriptor where fd is not negative.
-func (k *keeper) send(message string, fd int) error {
-	rc, err := k.conn.SyscallConn()
+func (c *guardClient) send(message string, fd int) error {
+	rc, err := c.conn.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -235,7 +238,7 @@ func (k *keeper) send(message string, fd int) error {
 	if fd >= 0 {
 		rights = unix.UnixRights(fd)
 	}
-	_ = k.conn.SetWriteDeadline(time.Now().Add(tellWait))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(messageWait))
 	waited := rc.Write(func(conn uintptr) bool {
 		_, err = retry(func() (int, error) {
 			return unix.SendmsgN(int(conn), []byte(message), rights, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
@@ -248,7 +251,8 @@ func (k *keeper) send(message string, fd int) error {
 	return errors.Join(waited, err)
 }
 
-// startGuard starts a guard that is not our child: the first stage starts the second, in a session of its own, and ends.
+// startGuard starts a guard that is not our child: the first stage starts the second, in a session
+// of its own, and ends.
 func startGuard(ctx context.Context, ledger *os.File) (*os.File, error) {
 	if !guarded.Load() {
 		return nil, errors.New("this program does not call process.GuardMain at its start")
@@ -281,8 +285,8 @@ func startGuard(ctx context.Context, ledger *os.File) (*os.File, error) {
 	return ours, nil
 }
 
-// awaitStage waits until the first stage has started the second, and the second says that it is ready: no signal but SIGKILL ends it from then on. What went
-// wrong comes over the socket instead.
+// awaitStage waits until the first stage has started the second, and the second says that it is
+// ready: no signal but SIGKILL ends it from then on. What went wrong comes over the socket instead.
 func awaitStage(ctx context.Context, first *os.Process, conn *os.File) error {
 	unhook := context.AfterFunc(ctx, func() {
 		_ = first.Kill()
@@ -296,21 +300,21 @@ func awaitStage(ctx context.Context, first *os.Process, conn *os.File) error {
 	case err != nil:
 		return err
 	}
-	said := make([]byte, 512)
-	n, err := conn.Read(said)
+	message := make([]byte, 512)
+	n, err := conn.Read(message)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case string(said[:n]) == wordReady:
+	case string(message[:n]) == wordReady:
 		return nil
 	case n > 0:
-		return fmt.Errorf("its first stage ended with %s: %s", state, said[:n])
+		return fmt.Errorf("its first stage ended with %s: %s", state, message[:n])
 	}
 	return fmt.Errorf("%w; its first stage ended with %s: %w", errNotReady, state, err)
 }
 
-// startStage runs the executable of this process again as a stage of the guard. GORACE keeps one that is built with the race
-// detector from waiting a second before it exits.
+// startStage runs the executable of this process again as a stage of the guard. GORACE keeps one
+// that is built with the race detector from waiting a second before it exits.
 func startStage(stage, nonce string, stdio []*os.File) (*os.Process, error) {
 	forking.Lock() // the guard is not to have the mark of a program that is started at the same moment
 	defer forking.Unlock()
