@@ -104,13 +104,6 @@ func (rt *Runtime) gate(d host.GateAnswer) (*kept, host.OpWait, error) {
 	}
 }
 
-func (rt *Runtime) over(k *kept) error {
-	if k.problem != "" {
-		return fmt.Errorf("the run %s is unreadable: %s", k.id(), k.problem)
-	}
-	return &host.OpRefusal{Reason: fmt.Sprintf("The run %s is over: it is %s.", k.id(), k.state()), Runs: rt.infos([]*kept{k})}
-}
-
 // cutDigest parts <gate>@<short digest>. A gate's own @ is no digest's.
 func cutDigest(gate string) (name, digest string, pinned bool) {
 	i := strings.LastIndexByte(gate, '@')
@@ -232,67 +225,4 @@ func pauseOf(requestID string) string {
 	_, rest, _ := strings.Cut(requestID, ".")
 	id, _, _ := strings.Cut(rest, ".")
 	return id
-}
-
-func (rt *Runtime) request(id string) (*kept, host.OpWait, error) {
-	unknown := &host.OpRefusal{Reason: fmt.Sprintf("No run of this project asked %s.", quote(id)), Lines: []string{"run list"}}
-	run, _, _ := strings.Cut(id, ".")
-	k, err := rt.resolve(host.RunRef{ID: run})
-	var refusal *host.OpRefusal
-	if run == "" || errors.As(err, &refusal) {
-		return nil, host.OpWait{}, unknown
-	}
-	if err != nil {
-		return nil, host.OpWait{}, err
-	}
-	if k.problem != "" {
-		return nil, host.OpWait{}, rt.over(k)
-	}
-	s := k.history.steps[pauseOf(id)]
-	if s == nil || s.asked != id {
-		return nil, host.OpWait{}, unknown
-	}
-	w := k.folder.wait(k.record, s, rt.o.Now())
-	if w.Kind != host.WaitGate {
-		return nil, host.OpWait{}, unknown
-	}
-	return k, w, nil
-}
-
-// FindRequest implements host.Runtime.
-func (rt *Runtime) FindRequest(ctx context.Context, requestID string) (host.RunInfo, host.OpWait, error) {
-	k, w, err := rt.request(requestID)
-	if err != nil {
-		return host.RunInfo{}, w, err
-	}
-	return rt.info(k), w, nil
-}
-
-// decisionPoll is how often a gate is looked at by those who wait for it.
-const decisionPoll = 200 * time.Millisecond
-
-// AwaitDecision implements host.Runtime.
-func (rt *Runtime) AwaitDecision(ctx context.Context, runID, requestID string) (host.OpWait, error) {
-	again := time.NewTicker(decisionPoll)
-	defer again.Stop()
-	for {
-		k, w, err := rt.request(requestID)
-		if err != nil {
-			return w, err
-		}
-		if k.id() != runID {
-			return w, fmt.Errorf("the request %s is not of the run %s", requestID, runID)
-		}
-		if w.State != host.WaitOpen {
-			return w, nil
-		}
-		if !k.state().Open() {
-			return w, rt.over(k)
-		}
-		select {
-		case <-ctx.Done():
-			return w, context.Cause(ctx)
-		case <-again.C:
-		}
-	}
 }

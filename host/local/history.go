@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
@@ -387,4 +388,12 @@ func (h *history) interrupted() []string {
 		}
 	}
 	return sortTitles(titles)
+}
+
+func sortTitles(keyed []string) []string {
+	slices.Sort(keyed)
+	for i, t := range keyed {
+		keyed[i], _, _ = strings.Cut(t, "\x00")
+	}
+	return keyed
 }

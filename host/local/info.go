@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,14 +16,14 @@ import (
 )
 
 // Runs implements host.Runtime.
-func (rt *Runtime) Runs(ctx context.Context, q host.RunQuery) ([]host.RunInfo, error) {
-	limit := q.Limit
+func (q *queries) Runs(ctx context.Context, want host.RunQuery) ([]host.RunInfo, error) {
+	limit := want.Limit
 	if limit <= 0 {
 		limit = 50
 	}
 	var runs []*kept
-	err := rt.each(func(k *kept) bool {
-		if (q.Op == "" || q.Op == k.Op) && (!q.Open || k.state().Open()) {
+	err := q.each(func(k *kept) bool {
+		if (want.Op == "" || want.Op == k.Op) && (!want.Open || k.state().Open()) {
 			runs = append(runs, k)
 		}
 		return len(runs) < limit
@@ -32,7 +31,7 @@ func (rt *Runtime) Runs(ctx context.Context, q host.RunQuery) ([]host.RunInfo, e
 	if err != nil {
 		return nil, err
 	}
-	return rt.infos(runs), nil
+	return q.infos(runs), nil
 }
 
 // RunInfo implements host.Runtime. Without an id, and with no run open, it is the
@@ -99,38 +98,16 @@ func (rt *Runtime) change(ctx context.Context, k *kept, found *op.Op, err error)
 	return "", nil
 }
 
-// lookUp is resolve for those who only look.
-func (rt *Runtime) lookUp(ref host.RunRef) (*kept, error) {
-	k, err := rt.resolve(ref)
-	var refusal *host.OpRefusal
-	if err == nil || ref.ID != "" || !errors.As(err, &refusal) {
-		return k, err
-	}
-	if slices.ContainsFunc(refusal.Runs, func(i host.RunInfo) bool { return ref.Op == "" || i.Op == ref.Op }) {
-		return nil, err // an open one of another Op is not in the way
-	}
-	listErr := rt.each(func(last *kept) bool {
-		if k == nil && last.fits(ref) {
-			k = last
-		}
-		return k == nil
-	})
-	if k == nil {
-		return nil, errors.Join(err, listErr)
-	}
-	return k, nil
-}
-
-func (rt *Runtime) infos(runs []*kept) []host.RunInfo {
+func (q *queries) infos(runs []*kept) []host.RunInfo {
 	infos := make([]host.RunInfo, len(runs))
 	for i, k := range runs {
-		infos[i] = rt.info(k)
+		infos[i] = q.info(k)
 	}
 	return infos
 }
 
 // info is a run as others see it.
-func (rt *Runtime) info(k *kept) host.RunInfo {
+func (q *queries) info(k *kept) host.RunInfo {
 	i := host.RunInfo{
 		ID: k.id(), Op: k.Op, Env: k.Env, Params: k.Params, State: k.state(),
 		Digest: k.Digest, Short: short(k.Digest), Began: k.Created, Commit: k.Commit, Clean: k.Clean,
@@ -164,7 +141,7 @@ func (rt *Runtime) info(k *kept) host.RunInfo {
 		}
 	}
 	if i.State.Open() {
-		i.Waits = rt.waits(k)
+		i.Waits = q.waits(k)
 	}
 	return i
 }
@@ -173,8 +150,8 @@ func (rt *Runtime) info(k *kept) host.RunInfo {
 const followPoll = 200 * time.Millisecond
 
 // RunLog implements host.Runtime.
-func (rt *Runtime) RunLog(ctx context.Context, ref host.RunRef, follow bool, w io.Writer) error {
-	k, err := rt.lookUp(ref)
+func (q *queries) RunLog(ctx context.Context, ref host.RunRef, follow bool, w io.Writer) error {
+	k, err := q.lookUp(ref)
 	if err != nil {
 		return err
 	}

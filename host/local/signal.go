@@ -9,12 +9,6 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 )
 
-// waitOf is something that a run waits for.
-type waitOf struct {
-	k *kept
-	w host.OpWait
-}
-
 // Signal implements host.Runtime.
 func (rt *Runtime) Signal(ctx context.Context, s host.EventSignal) (host.OpWait, error) {
 	payload := s.Payload
@@ -46,30 +40,6 @@ func (rt *Runtime) Signal(ctx context.Context, s host.EventSignal) (host.OpWait,
 		return fit[0].w, signalled(fit[0].w)
 	}
 	return host.OpWait{}, &host.OpRefusal{Reason: fmt.Sprintf("No open run of this project waits for the event %s.", quote(s.Key)), Lines: others}
-}
-
-// events are the waits for an event in the open runs, with what became of them,
-// and the lines for other events that are waited for.
-func (rt *Runtime) events(s host.EventSignal) (fit []waitOf, others []string, err error) {
-	runs, err := rt.all()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, k := range runs {
-		if !k.state().Open() || s.RunID != "" && k.id() != s.RunID {
-			continue
-		}
-		for _, w := range rt.waits(k) {
-			switch {
-			case w.Kind != host.WaitEvent:
-			case w.Name == s.Key:
-				fit = append(fit, waitOf{k, w})
-			case w.State == host.WaitOpen:
-				others = append(others, w.Signal)
-			}
-		}
-	}
-	return fit, others, nil
 }
 
 // signalled refuses a signal that comes too late, or twice.

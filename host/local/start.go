@@ -1,12 +1,9 @@
 package local
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,7 +14,6 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
-	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/flock"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
@@ -95,42 +91,6 @@ func (rt *Runtime) lockIdentity(ctx context.Context, id string) (func(), error) 
 		return nil, err
 	}
 	return l.Release, nil
-}
-
-// newest is the run that an identity stands for: the one that is named, or the
-// one begun last; nil where there is none.
-func (rt *Runtime) newest(identity, named string) (*kept, error) {
-	if named == "" {
-		text, err := durable.Read(filepath.Join(rt.dir, ".open", identity), 100)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("looking for an open run: %w", err)
-		}
-		named = strings.TrimSpace(string(text))
-	}
-	k, err := rt.load(named)
-	if errors.Is(err, fs.ErrNotExist) { // a crash came between the pointer and the run, or the pointer is damaged
-		return rt.openOf(identity)
-	}
-	return k, err
-}
-
-// openOf looks for the open run of an identity among all runs.
-func (rt *Runtime) openOf(identity string) (open *kept, err error) {
-	err = rt.each(func(k *kept) bool {
-		if k.state().Open() && k.identity() == identity {
-			open = k
-		}
-		return open == nil
-	})
-	return open, err
-}
-
-// isOver says whether the journal holds the end of a run, whatever else is lost.
-func (k *kept) isOver() bool {
-	return k.history != nil && k.history.over()
 }
 
 // unreadable refuses to begin anew, without a word, what may not be over.
@@ -342,27 +302,6 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 		}
 	}
 	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
-}
-
-// hasContext refuses keys that the run was not begun with.
-func (k *kept) hasContext(keys map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		want, err := json.Marshal(keys[key])
-		if err != nil {
-			return err
-		}
-		var own json.RawMessage
-		if k.Context != nil {
-			own, _ = k.Context.Get(key)
-		}
-		if !bytes.Equal(own, want) {
-			return &host.OpRefusal{
-				Reason: fmt.Sprintf("The run %s of %s is open, and was begun with another %s in its context, or with none.", k.id(), k.Op, key),
-				Lines:  []string{"run " + quote(k.Op) + " --run " + k.id()},
-			}
-		}
-	}
-	return nil
 }
 
 // whereStopped says which step an interrupted run was in.

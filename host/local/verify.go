@@ -12,8 +12,8 @@ import (
 
 // VerifyRuns implements host.Runtime. It reads the files of each run from their
 // beginning to their end, those that were set aside too, and moves none.
-func (rt *Runtime) VerifyRuns(ctx context.Context, ref host.RunRef) ([]host.RunCheck, error) {
-	ids, err := rt.ids()
+func (q *queries) VerifyRuns(ctx context.Context, ref host.RunRef) ([]host.RunCheck, error) {
+	ids, err := q.ids()
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (rt *Runtime) VerifyRuns(ctx context.Context, ref host.RunRef) ([]host.RunC
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		c := rt.verify(rt.folder(id))
+		c := q.verify(q.folder(id))
 		if ref.ID != "" || ref.Op == "" || c.Op == "" || c.Op == ref.Op {
 			checks = append(checks, c)
 		}
@@ -37,7 +37,7 @@ func (rt *Runtime) VerifyRuns(ctx context.Context, ref host.RunRef) ([]host.RunC
 }
 
 // verify reads the files of one run.
-func (rt *Runtime) verify(f folder) host.RunCheck {
+func (q *queries) verify(f folder) host.RunCheck {
 	c := host.RunCheck{ID: f.id()}
 	r, err := f.readRecord()
 	c.Op = r.Op

@@ -1,7 +1,9 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,8 +12,8 @@ import (
 )
 
 // waits are what an open run waits for, in the order of its steps.
-func (rt *Runtime) waits(k *kept) []host.OpWait {
-	now := rt.o.Now()
+func (q *queries) waits(k *kept) []host.OpWait {
+	now := q.now()
 	var keys []string
 	for key, s := range k.history.steps {
 		if s.pause != "" && s.end == nil {
@@ -132,4 +134,72 @@ func (f folder) publish(s *stepHistory, w host.OpWait) (aside string, err error)
 		}
 	}
 	return f.pauses().Publish(rec)
+}
+
+// FindRequest implements host.Runtime.
+func (q *queries) FindRequest(ctx context.Context, requestID string) (host.RunInfo, host.OpWait, error) {
+	k, w, err := q.request(requestID)
+	if err != nil {
+		return host.RunInfo{}, w, err
+	}
+	return q.info(k), w, nil
+}
+
+// decisionPoll is how often a gate is looked at by those who wait for it.
+const decisionPoll = 200 * time.Millisecond
+
+// AwaitDecision implements host.Runtime.
+func (q *queries) AwaitDecision(ctx context.Context, runID, requestID string) (host.OpWait, error) {
+	again := time.NewTicker(decisionPoll)
+	defer again.Stop()
+	for {
+		k, w, err := q.request(requestID)
+		if err != nil {
+			return w, err
+		}
+		if k.id() != runID {
+			return w, fmt.Errorf("the request %s is not of the run %s", requestID, runID)
+		}
+		if w.State != host.WaitOpen {
+			return w, nil
+		}
+		if !k.state().Open() {
+			return w, q.over(k)
+		}
+		select {
+		case <-ctx.Done():
+			return w, context.Cause(ctx)
+		case <-again.C:
+		}
+	}
+}
+
+// waitOf is something that a run waits for.
+type waitOf struct {
+	k *kept
+	w host.OpWait
+}
+
+// events are the waits for an event in the open runs, with what became of them,
+// and the lines for other events that are waited for.
+func (q *queries) events(s host.EventSignal) (fit []waitOf, others []string, err error) {
+	runs, err := q.all()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, k := range runs {
+		if !k.state().Open() || s.RunID != "" && k.id() != s.RunID {
+			continue
+		}
+		for _, w := range q.waits(k) {
+			switch {
+			case w.Kind != host.WaitEvent:
+			case w.Name == s.Key:
+				fit = append(fit, waitOf{k, w})
+			case w.State == host.WaitOpen:
+				others = append(others, w.Signal)
+			}
+		}
+	}
+	return fit, others, nil
 }
