@@ -90,19 +90,23 @@ func describeConfirm(c Confirm) string {
 }
 
 // detail shows one command in full.
-func (r *Registry) detail(e *entry) string {
+func (r *Registry) detail(e *entry, o ParseOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n  %s\n", e.signature, e.summary)
 	switch e.kind {
 	case KindBuiltin:
 		if e.builtin.params != nil {
-			e.builtin.specOf().rows(&b)
+			s := e.builtin.specOf()
+			if o.NoPerson != "" {
+				s.params = slices.DeleteFunc(s.params, (*param).decides)
+			}
+			s.rows(&b)
 		}
 		b.WriteString("\n  Built in.\n")
 	case KindProject:
 		e.spec.detail(&b)
 	case KindVerb:
-		e.verb.detail(&b)
+		e.verb.detail(&b, o)
 		fmt.Fprintf(&b, "\n  effect      %s\n  runs        chant %s\n", e.effect, e.name)
 	}
 	return b.String()
@@ -198,9 +202,9 @@ func (s *spec) source() string {
 	return Quote(words)
 }
 
-func (v *verb) detail(b *strings.Builder) {
+func (v *verb) detail(b *strings.Builder, o ParseOptions) {
 	var flags []string
-	for _, f := range v.flags {
+	for _, f := range o.shownFlags(v.flags) {
 		text := "--" + f.name
 		switch {
 		case f.enum != nil:

@@ -192,7 +192,7 @@ func TestRefusalsSayWhyThereIsNoManifest(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), near+" is there, but") {
 		t.Errorf("a command that there is not: %v", err)
 	}
-	if help := strings.Join(strings.Fields(r.Help(nil)), " "); !strings.Contains(help, near+" is there, but") {
+	if help := strings.Join(strings.Fields(r.Help(nil, ParseOptions{})), " "); !strings.Contains(help, near+" is there, but") {
 		t.Errorf("help does not say it:\n%s", help)
 	}
 	write(t, filepath.Join(dir, ManifestName), "version: 1\n")
@@ -201,7 +201,7 @@ func TestRefusalsSayWhyThereIsNoManifest(t *testing.T) {
 	if _, err := r.Parse([]string{"deploy"}, ParseOptions{}); err == nil {
 		t.Error("deploy is allowed")
 	}
-	r.Help(nil)
+	r.Help(nil, ParseOptions{})
 }
 
 func TestFindManifestOfAnotherUser(t *testing.T) {

@@ -19,40 +19,40 @@ const (
 // effect; with one, the command or the group of commands of that name. It is
 // plain text of at most 80 columns that relies on alignment, so show it in a
 // fixed-width font. An unknown topic gives the text of a refusal.
-func (r *Registry) Help(topic []string) string {
+func (r *Registry) Help(topic []string, o ParseOptions) string {
 	words, chant := strip(topic)
 	if len(words) == 0 {
-		return r.overview()
+		return r.overview(o)
 	}
 	e := r.lookup(words, chant)
 	if e != nil && len(e.words) == len(words) {
-		text := r.detail(e)
-		if subs := r.below(words, e); len(subs) > 0 {
+		text := r.detail(e, o)
+		if subs := r.below(words, e, o); len(subs) > 0 {
 			text += "\nSee also:\n" + table(subs)
 		}
 		return text
 	}
-	if subs := r.below(words, nil); len(subs) > 0 {
+	if subs := r.below(words, nil, o); len(subs) > 0 {
 		return table(subs) + "\n`help " + subs[0].name + "` shows that one in full.\n"
 	}
 	if e != nil {
-		return r.detail(e)
+		return r.detail(e, o)
 	}
-	return r.unknown(words).Error() + "\n"
+	return r.unknown(words, o).Error() + "\n"
 }
 
 // below lists the commands whose names begin with the words, other than except.
-func (r *Registry) below(words []string, except *entry) []*entry {
-	return slices.DeleteFunc(r.all(), func(e *entry) bool {
+func (r *Registry) below(words []string, except *entry, o ParseOptions) []*entry {
+	return slices.DeleteFunc(o.shown(r.all()), func(e *entry) bool {
 		return e == except || len(e.words) < len(words) || !slices.Equal(e.words[:len(words)], words)
 	})
 }
 
-func (r *Registry) overview() string {
+func (r *Registry) overview(o ParseOptions) string {
 	var b strings.Builder
 	var builtins []string
 	var ofOps []*entry
-	for _, e := range r.ordered {
+	for _, e := range o.shown(r.ordered) {
 		switch {
 		case e.kind != KindBuiltin:
 		case e.builtin.params != nil:
@@ -298,8 +298,8 @@ type Advertisement struct {
 
 // Advertised lists the slash commands: the project's first, then the built-ins,
 // then chant's verbs.
-func (r *Registry) Advertised() []Advertisement {
-	list := r.all()
+func (r *Registry) Advertised(o ParseOptions) []Advertisement {
+	list := o.shown(r.all())
 	slices.SortStableFunc(list, func(a, b *entry) int { return rank(a.kind) - rank(b.kind) })
 	groups := make(map[string][]*entry)
 	var firsts []string

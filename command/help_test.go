@@ -22,7 +22,7 @@ func checkScreen(t *testing.T, text string, lines int) {
 }
 
 func TestHelp(t *testing.T) {
-	text := sample(t, "").Help(nil)
+	text := sample(t, "").Help(nil, ParseOptions{})
 	checkScreen(t, text, 24)
 	var at []int
 	for _, want := range []string{
@@ -48,15 +48,15 @@ func TestHelpPrintsAllOfIt(t *testing.T) {
 		}
 	}
 	r := NewRegistry(RegistryOptions{Root: "/p", Manifest: mustManifest(t, b.String()), Chant: chantProgram})
-	text := r.Help(nil)
+	text := r.Help(nil, ParseOptions{})
 	checkScreen(t, text, 50)
 	for _, e := range r.all() {
 		if !strings.Contains(text, e.words[0]) || !strings.Contains(text, e.words[len(e.words)-1]) {
 			t.Errorf("%s is missing:\n%s", e.name, text)
 		}
 	}
-	checkScreen(t, r.Help([]string{"group3"}), 20)
-	if got := strings.Count(r.Help([]string{"group3"}), "Do it"); got != 15 {
+	checkScreen(t, r.Help([]string{"group3"}, ParseOptions{}), 20)
+	if got := strings.Count(r.Help([]string{"group3"}, ParseOptions{}), "Do it"); got != 15 {
 		t.Errorf("help group3 shows %d commands, want 15", got)
 	}
 }
@@ -80,14 +80,14 @@ func TestHelpTopic(t *testing.T) {
 		"approve":        {"gate@digest", "--answer", "required"},
 	} {
 		words, _ := Split(topic)
-		text := r.Help(words)
+		text := r.Help(words, ParseOptions{})
 		for _, want := range wants {
 			if !strings.Contains(text, want) {
 				t.Errorf("help %s lacks %q:\n%s", topic, want, text)
 			}
 		}
 	}
-	if text := NewRegistry(RegistryOptions{Root: "/p"}).Help(nil); !strings.Contains(text, "no chant-acp.yaml is in use here") || !strings.Contains(text, "Built in: help") {
+	if text := NewRegistry(RegistryOptions{Root: "/p"}).Help(nil, ParseOptions{}); !strings.Contains(text, "no chant-acp.yaml is in use here") || !strings.Contains(text, "Built in: help") {
 		t.Errorf("an empty allow-list reads\n%s", text)
 	}
 }
@@ -118,7 +118,7 @@ func TestExplain(t *testing.T) {
 func TestAdvertised(t *testing.T) {
 	r := sample(t, chantProgram)
 	seen := make(map[string]Advertisement)
-	for _, a := range r.Advertised() {
+	for _, a := range r.Advertised(ParseOptions{}) {
 		if _, twice := seen[a.Name]; twice || strings.ContainsAny(a.Name, " /") {
 			t.Errorf("advertises %q twice, or not as one word", a.Name)
 		}
@@ -145,7 +145,7 @@ func TestAdvertised(t *testing.T) {
 			t.Errorf("%s is in the allow-list and %s is not advertised", e.name, e.words[0])
 		}
 	}
-	for _, a := range sample(t, "").Advertised() {
+	for _, a := range sample(t, "").Advertised(ParseOptions{}) {
 		if isVerb(a.Name) && a.Name != "explain" && a.Name != "run" {
 			t.Errorf("advertises the verb %s without a chant program", a.Name)
 		}

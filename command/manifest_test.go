@@ -393,10 +393,10 @@ func FuzzManifest(f *testing.F) {
 		m, err := ParseManifest("f", data)
 		if err == nil {
 			r := NewRegistry(RegistryOptions{Root: "/nowhere", Manifest: m})
-			r.Help(nil)
-			r.Advertised()
+			r.Help(nil, ParseOptions{})
+			r.Advertised(ParseOptions{})
 			for _, name := range m.Commands() {
-				r.Help(strings.Fields(name))
+				r.Help(strings.Fields(name), ParseOptions{})
 				inv, err := r.Parse(strings.Fields(name), ParseOptions{})
 				if err == nil && len(inv.Argv) == 0 {
 					t.Fatalf("%s runs nothing", name)

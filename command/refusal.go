@@ -99,7 +99,7 @@ const (
 )
 
 // unknown refuses words that select nothing.
-func (r *Registry) unknown(words []string) *Refusal {
+func (r *Registry) unknown(words []string, o ParseOptions) *Refusal {
 	first := words[0]
 	if reserved(first) && len(r.own[first]) == 0 {
 		return &Refusal{Reason: first + ": it is not offered here"}
@@ -107,10 +107,10 @@ func (r *Registry) unknown(words []string) *Refusal {
 	if why := neverRun(first); why != "" && r.chant != "" && len(r.own[first]) == 0 {
 		return &Refusal{Reason: why}
 	}
-	if subs := r.subcommands(first); len(subs) > 0 {
+	if subs := o.shown(r.subcommands(first)); len(subs) > 0 {
 		return unknownSub(first, words, subs)
 	}
-	refusal := &Refusal{Reason: "there is no command " + show(first), Suggestions: r.nearest(words)}
+	refusal := &Refusal{Reason: "there is no command " + show(first), Suggestions: r.nearest(words, o)}
 	if hasUnicodeSpace(words) {
 		refusal.Reason += spaceHint
 	} else if r.chant == "" && isVerb(first) {
@@ -166,7 +166,7 @@ func hasUnicodeSpace(words []string) bool {
 }
 
 // nearest lists the commands whose names come closest to the words.
-func (r *Registry) nearest(words []string) []Suggestion {
+func (r *Registry) nearest(words []string, o ParseOptions) []Suggestion {
 	first := strings.ToLower(words[0][:min(len(words[0]), near.Max+4)])
 	limit := near.Limit(first)
 	typed := near.Letters(first)
@@ -176,6 +176,9 @@ func (r *Registry) nearest(words []string) []Suggestion {
 	}
 	var hits []hit
 	for _, c := range r.names() {
+		if o.NoPerson != "" && c.entry.decides() {
+			continue
+		}
 		d := limit + 1
 		if near.MayBe(typed, c.first, limit) {
 			d = near.Distance(first, c.entry.words[0], limit)

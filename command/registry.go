@@ -22,6 +22,10 @@ type RegistryOptions struct {
 // ParseOptions are what a session adds to a line.
 type ParseOptions struct {
 	Environment string // the session's environment; "" for none
+	// NoPerson says why the line comes from nobody who may decide, as a clause such
+	// as "this turn came over MCP"; "" where a person may have typed it. chant's
+	// verbs are then held to the project, and nothing that decides is suggested.
+	NoPerson string
 }
 
 // A Registry is the allow-list: the built-in commands, then the manifest's, then
@@ -236,7 +240,7 @@ func (r *Registry) Parse(words []string, o ParseOptions) (*Invocation, error) {
 		words = typed // a path, and not a name behind a slash
 	}
 	if e == nil {
-		return nil, r.unknown(words)
+		return nil, r.unknown(words, o)
 	}
 	inv := &Invocation{
 		Kind: e.kind, Name: e.name, Words: words, Args: words[len(e.words):],

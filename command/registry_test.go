@@ -304,13 +304,13 @@ func TestRegistryIsSharedSafely(t *testing.T) {
 			words := strings.Fields(line)
 			for range 50 {
 				_, _ = r.Parse(words, ParseOptions{})
-				r.Help(words[:1])
-				r.Advertised()
+				r.Help(words[:1], ParseOptions{})
+				r.Advertised(ParseOptions{})
 			}
 		})
 	}
 	group.Wait()
-	r.Help(nil)
+	r.Help(nil, ParseOptions{})
 }
 
 func TestFixedEnvironment(t *testing.T) {

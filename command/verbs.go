@@ -43,7 +43,7 @@ type verbLine struct {
 // verb checks the arguments of a verb of chant and makes its argv: the words as
 // they are, behind the program. words do not hold a leading chant.
 func (r *Registry) verb(e *entry, inv *Invocation, words []string, o ParseOptions) *Refusal {
-	line, reason := e.verb.read(e.name, inv.Args)
+	line, reason := e.verb.read(e.name, inv.Args, o)
 	if reason != "" {
 		return e.refuse(reason)
 	}
@@ -52,6 +52,9 @@ func (r *Registry) verb(e *entry, inv *Invocation, words []string, o ParseOption
 		return e.refuse(reason)
 	}
 	if reason := e.verb.complete(line, len(extra)); reason != "" {
+		return e.refuse(reason)
+	}
+	if reason := e.verb.confine(line, inv, r.root, o); reason != "" {
 		return e.refuse(reason)
 	}
 	for name := range line.values {
@@ -65,7 +68,7 @@ func (r *Registry) verb(e *entry, inv *Invocation, words []string, o ParseOption
 }
 
 // read checks each argument by itself.
-func (v *verb) read(name string, args []string) (*verbLine, string) {
+func (v *verb) read(name string, args []string, o ParseOptions) (*verbLine, string) {
 	line := &verbLine{values: make(map[string][]string)}
 	for i := 0; i < len(args); i++ {
 		w := args[i]
@@ -78,7 +81,7 @@ func (v *verb) read(name string, args []string) (*verbLine, string) {
 			}
 			continue
 		}
-		n, reason := v.option(line, w, args[i+1:])
+		n, reason := v.option(line, w, args[i+1:], o)
 		if reason != "" {
 			return nil, reason
 		}
@@ -106,7 +109,7 @@ func (v *verb) positional(name string, line *verbLine, w string) string {
 
 // option checks a word with a leading hyphen and returns how many of the words
 // after it belong to it.
-func (v *verb) option(line *verbLine, w string, after []string) (int, string) {
+func (v *verb) option(line *verbLine, w string, after []string, o ParseOptions) (int, string) {
 	written, value, joined := strings.Cut(w, "=")
 	name, long := strings.CutPrefix(written, "--")
 	if !long {
@@ -115,7 +118,7 @@ func (v *verb) option(line *verbLine, w string, after []string) (int, string) {
 	f := v.flag(name)
 	switch {
 	case f == nil:
-		return 0, v.unknownFlag(written)
+		return 0, v.unknownFlag(written, o)
 	case joined && !long:
 		return 0, fmt.Sprintf("%s takes its value as a word of its own: %s %s", written, written, value)
 	case joined && f.values != 1:
@@ -159,9 +162,9 @@ func (f *verbFlag) needs() string {
 	return "a value"
 }
 
-func (v *verb) unknownFlag(written string) string {
+func (v *verb) unknownFlag(written string, o ParseOptions) string {
 	var known []string
-	for _, f := range v.flags {
+	for _, f := range o.shownFlags(v.flags) {
 		known = append(known, "--"+f.name)
 	}
 	meant := near.Word(written, known)

@@ -397,6 +397,13 @@ func TestConfirmingNeedsAPerson(t *testing.T) {
 			if len(w.host.runs()) > 0 {
 				t.Errorf("ran %v", w.host.runs())
 			}
+			for _, u := range turnLog(w.seen).updates("available_commands_update") {
+				for _, c := range u.Commands {
+					if slices.Contains([]string{"approve", "reject", "signal", "confirm", "allow"}, c.Name) || strings.Contains(c.Description, "cancel") {
+						t.Errorf("%v is offered %+v", origin, c)
+					}
+				}
+			}
 			if o, log := w.prompt(session, "where prod"); o.Meta.Chant.Outcome != "refused" || !strings.Contains(log.text(), "prod is protected") {
 				t.Errorf("where prod ended %s and said %q", o, log.text())
 			}

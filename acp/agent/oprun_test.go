@@ -368,6 +368,23 @@ func TestWhoMayDecide(t *testing.T) {
 		if len(w.host.ops.decided) > 0 {
 			t.Errorf("%v decided", origin)
 		}
+		// What a person began in a protected environment is not gone on with.
+		run := w.host.ops.runs["gated"]
+		run.Env, run.State = "prod", host.RunInterrupted
+		for _, line := range []string{"run gated --run r_gated", "run gated --run r_gated --resume"} {
+			if o, log := w.prompt(s, line); o.String() != "refusal/refused" || !strings.Contains(log.text(), "[prod], which is protected") {
+				t.Errorf("%v, %s: %v, %s", origin, line, o, log.text())
+			}
+		}
+		o, log := w.prompt(s, "run status gated")
+		if text := log.text(); o.String() != "end_turn/completed" || !strings.Contains(text, "--resume") || strings.Contains(text, "--restart") {
+			t.Errorf("%v is told %s", origin, text)
+		}
+		run.Changed = "its file changed"
+		_, log = w.prompt(s, "run status gated")
+		if text := log.text(); !strings.Contains(text, "for a person to decide") || strings.Contains(text, "--restart") || strings.Contains(text, "run cancel") {
+			t.Errorf("%v is told %s", origin, text)
+		}
 	}
 }
 

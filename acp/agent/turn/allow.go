@@ -185,8 +185,8 @@ func (t *Turn) askToAllow(inv *command.Invocation, root, text string, offers []h
 // allow is `allow <code>`: a person allows what was shown, and the line that waited
 // runs.
 func (t *Turn) allow(list host.AllowList, key string) outcome {
-	if why := t.noPerson(); why != "" {
-		return t.refuse(fmt.Errorf("nothing was allowed: %s", strings.TrimPrefix(why, "it has to be confirmed by a person, and ")))
+	if why := t.conn.noPerson(); why != "" {
+		return t.refuse(fmt.Errorf("nothing was allowed: %s", why))
 	}
 	if t.conn.Options.Allowed == nil {
 		return t.refuse(errors.New("nothing waits to be allowed: this agent runs what a project offers without asking (agent.allow)"))

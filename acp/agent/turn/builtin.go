@@ -48,7 +48,7 @@ func (s *Thread) sortHistory() {
 func (t *Turn) builtin(allow host.AllowList, inv *command.Invocation) outcome {
 	switch inv.Name {
 	case "help":
-		return t.tellText(view.Fenced(allow.Registry.Help(inv.Args)))
+		return t.tellText(view.Fenced(allow.Registry.Help(inv.Args, t.parseOptions())))
 	case "explain":
 		text, err := allow.Registry.Explain(inv.Args, t.parseOptions())
 		if err != nil {

@@ -107,15 +107,11 @@ func (t *Turn) asksThroughClient() bool {
 
 // noPerson says why this turn can't be confirmed at all, "" where it can.
 func (t *Turn) noPerson() string {
-	switch t.conn.Origin {
-	case OriginMCP:
-		return "it has to be confirmed by a person, and this turn came over MCP"
-	case OriginHeartbeat:
-		return "it has to be confirmed by a person, and this turn was started by HEARTBEAT.md"
-	case OriginProgram:
-		return "it has to be confirmed by a person, and this turn was started by a program that chant-acp runs"
+	why := t.conn.noPerson()
+	if why == "" {
+		return ""
 	}
-	return ""
+	return "it has to be confirmed by a person, and " + why
 }
 
 // askRetype ends the turn with a line to type.
@@ -217,8 +213,8 @@ func (s *Thread) use(key string) (pendingConfirm, bool) {
 
 // confirm runs the command of a code, if it still means the same.
 func (t *Turn) confirm(allow host.AllowList, key string) outcome {
-	if why := t.noPerson(); why != "" {
-		return t.refuse(fmt.Errorf("nothing was confirmed: %s", strings.TrimPrefix(why, "it has to be confirmed by a person, and ")))
+	if why := t.conn.noPerson(); why != "" {
+		return t.refuse(fmt.Errorf("nothing was confirmed: %s", why))
 	}
 	t.session.catchUp(t.context())
 	key = strings.ToLower(key)

@@ -89,6 +89,20 @@ func NewConn(o Options, slot *Slot, origin Origin, background func(func())) *Con
 	return &Conn{Options: o, Slot: slot, Origin: origin, Background: background, instance: sync.OnceValue(newID)}
 }
 
+// noPerson says why no person is behind the turns of the connection, "" where one
+// may be.
+func (c *Conn) noPerson() string {
+	switch c.Origin {
+	case OriginMCP:
+		return "this turn came over MCP"
+	case OriginHeartbeat:
+		return "this turn was started by HEARTBEAT.md"
+	case OriginProgram:
+		return "this turn was started by a program that chant-acp runs"
+	}
+	return ""
+}
+
 // nextID is the id of the connection's next turn, unique for ever.
 func (c *Conn) nextID() string {
 	c.count++

@@ -60,13 +60,7 @@ func (t *Turn) mayDecide(inv *command.Invocation) error {
 	if why == "" {
 		return nil
 	}
-	switch inv.Name {
-	case "approve", "reject", "signal", "run cancel":
-	case "run":
-		if !inv.Op.Restart && !inv.Op.NoDepends && !t.protects(inv.Op.Env) {
-			return nil
-		}
-	default:
+	if !inv.Decides() && (inv.Name != "run" || !t.protects(inv.Op.Env)) {
 		return nil
 	}
 	return fmt.Errorf("%s was not done: %s", view.Code(inv.Line), why)
@@ -108,7 +102,7 @@ func (t *Turn) lookOrDecide(inv *command.Invocation) (outcome, error) {
 		return t.runLog(rt, ref, inv.Op.Follow)
 	case "run status":
 		info, err := rt.RunInfo(t.context(), ref)
-		return t.toldOf(info, view.RunText(info)), err
+		return t.toldOf(info, view.RunText(info, t.noPerson() == "")), err
 	case "run verify":
 		return t.verifyRuns(rt, ref)
 	case "run cancel":

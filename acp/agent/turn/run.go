@@ -3,6 +3,7 @@ package turn
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -59,6 +60,9 @@ func (t *Turn) runOp(inv *command.Invocation) outcome {
 	r, err := t.newOpTurn(inv)
 	if err != nil {
 		return t.refuse(err)
+	}
+	if why := t.noPerson(); why != "" && r.mark != "" { // the run that is named has a protected environment
+		return t.refuse(fmt.Errorf("%s was not done: it is a run in %s, which is protected; %s", view.Code(inv.Line), strings.TrimSpace(r.mark), why))
 	}
 	if t.wait(inv.Line, false) != nil {
 		return r.aboutRun(t.stoppedBeforeStart(inv.Line))
@@ -163,7 +167,7 @@ func (r *opTurn) elsewhere(id string, why error) outcome {
 	info, err := r.rt.RunInfo(t.context(), host.RunRef{ID: id})
 	if err == nil {
 		e.state = outcomeOf(info.State)
-		t.recorder.say("\n" + view.RunText(info))
+		t.recorder.say("\n" + view.RunText(info, t.noPerson() == ""))
 	}
 	return r.aboutRun(e)
 }
@@ -186,7 +190,7 @@ func (r *opTurn) conclude(res host.OpResult) outcome {
 	if r.inv.Name != "run" { // a rejection did its work
 		line = view.RunLine(res.Run)
 	}
-	text := view.RunClosing(r.mark, line, res, t.Said())
+	text := view.RunClosing(r.mark, line, res, t.Said(), t.noPerson() == "")
 	if e.state == view.StateWaiting {
 		w := openGate(res.Run.Waits)
 		if w != nil {

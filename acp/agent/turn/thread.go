@@ -196,7 +196,7 @@ func (s *Thread) Commands() acp.AvailableCommandsUpdate {
 	allow := s.allow
 	s.mu.Unlock()
 	list := []acp.AvailableCommand{}
-	for _, ad := range allow.Registry.Advertised() {
+	for _, ad := range allow.Registry.Advertised(command.ParseOptions{NoPerson: s.conn.noPerson()}) {
 		c := acp.AvailableCommand{Name: ad.Name, Description: ad.Description}
 		if signature, summary, ok := strings.Cut(ad.Description, ": "); ok && strings.HasPrefix(signature, ad.Name) {
 			c.Description = summary // the name stands before it, and what it takes in the hint

@@ -216,7 +216,7 @@ func (t *Turn) withoutContext(text string) string {
 func (t *Turn) parseOptions() command.ParseOptions {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
-	return command.ParseOptions{Environment: t.session.env}
+	return command.ParseOptions{Environment: t.session.env, NoPerson: t.conn.noPerson()}
 }
 
 // greet sends what a client should know before the turn and may have missed:

@@ -15,7 +15,7 @@ import (
 // RunClosing is the line that says where a run stopped, and why. line is the
 // command line that took it on, mark that of a protected environment, and said
 // whether text stands before it.
-func RunClosing(mark, line string, res host.OpResult, said bool) string {
+func RunClosing(mark, line string, res host.OpResult, said, person bool) string {
 	var b strings.Builder
 	if said {
 		b.WriteString("\n")
@@ -40,8 +40,7 @@ func RunClosing(mark, line string, res host.OpResult, said bool) string {
 		b.WriteString(" " + LogLack(res.Run))
 	}
 	if res.Run.State == host.RunInterrupted {
-		b.WriteString(" To do that step again and go on, or to begin anew, type\n\n" +
-			Fenced(resumeLine(res.Run, "--resume")+"\n"+resumeLine(res.Run, "--restart")))
+		b.WriteString(" To do that step again and go on" + resumeText(res.Run, person))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -81,6 +80,15 @@ func failedStep(s *host.StepResult) string {
 		text += ": " + Prose(brief.Runes(OneLine(s.Err), TitleRunes))
 	}
 	return SentenceEnd(text)
+}
+
+// resumeText goes on after "to go on": the line to type, and for a person the one
+// that begins anew.
+func resumeText(run host.RunInfo, person bool) string {
+	if !person {
+		return ", type\n\n" + Fenced(resumeLine(run, "--resume"))
+	}
+	return ", or to begin anew, type\n\n" + Fenced(resumeLine(run, "--resume")+"\n"+resumeLine(run, "--restart"))
 }
 
 func resumeLine(run host.RunInfo, flag string) string {
@@ -323,8 +331,9 @@ func RunTable(runs []host.RunInfo) string {
 	return b.String()
 }
 
-// RunText tells of one run in full.
-func RunText(r host.RunInfo) string {
+// RunText tells of one run in full. person says whether who reads it may decide
+// about it: else nothing is suggested that only a person may do.
+func RunText(r host.RunInfo, person bool) string {
 	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
@@ -350,17 +359,17 @@ func RunText(r host.RunInfo) string {
 	row("log", r.LogLacks)
 	text := Fenced(b.String()) + "\n"
 	if r.State == host.RunInterrupted && r.Changed == "" {
-		text += "\nTo go on, or to begin anew, type\n\n" + Fenced(resumeLine(r, "--resume")+"\n"+resumeLine(r, "--restart")) + "\n"
+		text += "\nTo go on" + resumeText(r, person) + "\n"
 	}
 	if r.Changed != "" {
-		return text + changedText(r)
+		return text + changedText(r, person)
 	}
 	return text + WaitingText(r)
 }
 
 // changedText says why an open run can't go on, and what is left of it: no line
 // that would be refused.
-func changedText(r host.RunInfo) string {
+func changedText(r host.RunInfo, person bool) string {
 	text := "\n" + Sentence(Prose(r.Changed)) + " The run can't go on as it is."
 	var lines []string
 	for _, w := range r.Waits {
@@ -375,6 +384,9 @@ func changedText(r host.RunInfo) string {
 			text += " " + Sentence(DecisionText(w))
 			return text + " To let the run fail, type\n\n" + Fenced(w.Continue) + "\n"
 		}
+	}
+	if !person {
+		return text + " What becomes of it is for a person to decide.\n"
 	}
 	lines = append(lines, command.Quote([]string{"run", "cancel", "--run", r.ID}), resumeLine(r, "--restart"))
 	return text + " To end it, or to begin anew, type one of\n\n" + Fenced(strings.Join(lines, "\n")) + "\n"

@@ -128,7 +128,7 @@ func (r *checked) print(w io.Writer) {
 	if len(r.Warnings) > 0 {
 		fmt.Fprintln(w)
 	}
-	fmt.Fprint(w, r.registry.Help(nil))
+	fmt.Fprint(w, r.registry.Help(nil, command.ParseOptions{}))
 	fmt.Fprintf(w, "\n%s: %s, %s\n", r.File, console.Plural(len(r.Commands), "command"), console.Plural(len(r.Warnings), "warning"))
 }
 

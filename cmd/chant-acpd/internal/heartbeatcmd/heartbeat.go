@@ -297,10 +297,11 @@ func missedText(j heartbeat.JobStatus) string {
 
 // verdict says whether the allow-list takes a line.
 func verdict(r *command.Registry, line string) string {
-	words, err := r.Split(line, command.ParseOptions{})
+	o := command.ParseOptions{NoPerson: "HEARTBEAT.md is not one"}
+	words, err := r.Split(line, o)
 	var inv *command.Invocation
 	if err == nil {
-		inv, err = r.Parse(words, command.ParseOptions{})
+		inv, err = r.Parse(words, o)
 	}
 	var refusal *command.Refusal
 	switch {
@@ -308,23 +309,13 @@ func verdict(r *command.Registry, line string) string {
 		return "NOT ALLOWED: " + console.OneLine(refusal.Reason)
 	case err != nil:
 		return "NOT ALLOWED: " + err.Error()
-	case decides(inv.Name):
+	case inv.Decides():
 		return "NOT ALLOWED: " + inv.Name + " is a person's to type"
 	}
 	if inv.Confirm != command.ConfirmNone {
 		return fmt.Sprintf("NOT ALLOWED: a person has to confirm it each time (confirm: %s)", inv.Confirm)
 	}
 	return fmt.Sprintf("allowed: %s, effect %s", inv.Kind, inv.Effect)
-}
-
-// decides says whether a built-in stands for the decision of a person, which no
-// heartbeat makes.
-func decides(name string) bool {
-	switch name {
-	case "confirm", "approve", "reject", "signal":
-		return true
-	}
-	return false
 }
 
 func lastText(j heartbeat.JobStatus) string {
