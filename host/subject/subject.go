@@ -121,6 +121,24 @@ func (s Subject) Without(drop func(Part) bool) Subject {
 	return Subject{Parts: order(parts), Steps: s.Steps}
 }
 
+// Ended is what the same command is compared with after it ran: end is its subject
+// then. What the command is stays as it was before; files of the project count as
+// it left them, since it may have written them itself.
+func (s Subject) Ended(end Subject) Subject {
+	var parts []Part
+	for _, p := range s.Parts {
+		if p.Kind == KindText || p.Kind == KindProgram {
+			parts = append(parts, p)
+		}
+	}
+	for _, p := range end.Parts {
+		if p.Kind != KindText && p.Kind != KindProgram {
+			parts = append(parts, p)
+		}
+	}
+	return Subject{Parts: order(parts), Steps: s.Steps}
+}
+
 // order sorts parts and takes out those that stand twice.
 func order(parts []Part) []Part {
 	slices.SortFunc(parts, compareParts)

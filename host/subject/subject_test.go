@@ -182,6 +182,30 @@ func TestPuttingBack(t *testing.T) {
 	}
 }
 
+// After a command ran, the files that it names count as it left them, and what it is
+// as it was.
+func TestEnded(t *testing.T) {
+	root := project(t, map[string]string{"ship": "one", "plan.out": "old"})
+	now := func(line string) subject.Subject {
+		return of(t, root, subject.Work{Texts: []subject.Text{{Name: "the line", Value: line}}, Commands: []subject.Command{{Shown: "ship", Argv: []string{"./ship", "plan.out"}}}})
+	}
+	was := now("ship")
+	put(t, root, "plan.out", "written by it")
+	put(t, root, "ship", "two")
+	end := was.Ended(now("another"))
+	if got := subject.Compare(end, now("ship"), asked, "the first call"); !strings.HasPrefix(got, "ship changed") || strings.Contains(got, "plan.out") {
+		t.Errorf("it says %q", got)
+	}
+	put(t, root, "ship", "one")
+	if end.Digest() != now("ship").Digest() {
+		t.Error("the same is not the same after it wrote its file")
+	}
+	put(t, root, "plan.out", "written by another")
+	if got := subject.Compare(end, now("ship"), asked, "the first call"); !strings.HasPrefix(got, "plan.out changed") {
+		t.Errorf("it says %q", got)
+	}
+}
+
 func TestWhatCanNotBeBound(t *testing.T) {
 	root := project(t, map[string]string{"a": ""})
 	for _, w := range []subject.Work{

@@ -58,7 +58,7 @@ var imports = map[string][]string{
 	"runtime/config":         {},
 	"runtime/conversation":   {"runtime/thread"},
 	"runtime/heartbeat":      {"host/subject"},
-	"runtime/gateway":        {"runtime/person", "runtime/person/door", "runtime/conversation", "runtime/session", "acp"},
+	"runtime/gateway":        {"runtime/person", "runtime/person/door", "runtime/conversation", "runtime/session", "host/subject", "acp"},
 	"runtime/gateway/client": {"acp", "runtime/gateway", "runtime/session"},
 	"runtime/session":        {"acp", "host/process"},
 	"runtime/person":         {"host/process"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -24,6 +25,9 @@ type Commands interface {
 	// as well, refused; and so is one that was cancelled because ctx ended. An error
 	// means that nothing ran.
 	Run(ctx context.Context, cwd, line string, said func(text string)) (Outcome, error)
+	// Subject is what a line would run now, by its bytes. The error is that the line
+	// is none, or that what it names can't be read.
+	Subject(ctx context.Context, cwd, line string) (subject.Subject, error)
 }
 
 // Command is one of an allow-list.

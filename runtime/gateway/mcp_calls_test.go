@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -217,10 +218,39 @@ func TestMCPOnce(t *testing.T) {
 	}
 }
 
+// A key stands for what its line ran: where the line would run something else, the
+// old result is no answer, and nothing runs.
+func TestMCPOnceIsForWhatRan(t *testing.T) {
+	commands := &fakeCommands{}
+	r := start(t, func(o *Options) { o.Commands = commands })
+	key := func(id string) (string, bool) {
+		return result(t, r.request("POST", "/mcp", runLine(id, "hello", `,"idempotencyKey":"k"`)))
+	}
+	first, _ := key("1")
+	commands.setForm(1)
+	if text, isError := key("2"); !isError || !strings.Contains(text, "the entry changed, after the first call") || !strings.Contains(text, "idempotencyKey") {
+		t.Errorf("of another command it says %q", text)
+	}
+	commands.setForm(-1)
+	if text, isError := key("3"); !isError || !strings.Contains(text, "can't be read: no such command") {
+		t.Errorf("of one that is gone it says %q", text)
+	}
+	commands.setForm(0)
+	if text, isError := key("4"); isError || text != first {
+		t.Errorf("of what was put back it says %q", text)
+	}
+	if got := commands.ran(); got != "hello" {
+		t.Errorf("ran %s", got)
+	}
+}
+
 func TestOnceIsBounded(t *testing.T) {
 	o, runs := new(once), 0
 	do := func(key string) {
-		if _, err := o.do(t.Context(), key, "/", "line", func() (Outcome, error) { runs++; return Outcome{Outcome: "completed"}, nil }); err != nil {
+		if _, err := o.do(t.Context(), key, "/", "line", lineWork{
+			subject: func() (subject.Subject, error) { return subject.Subject{}, nil },
+			run:     func() (Outcome, error) { runs++; return Outcome{Outcome: "completed"}, nil },
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,14 +3,18 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chant-acp/chant-acp/host/subject"
 )
 
 // fakeCommands are the commands of one folder.
@@ -18,6 +22,7 @@ type fakeCommands struct {
 	cwd string
 
 	mu    sync.Mutex
+	form  int           // of what runs; negative where that can't be read
 	lines []string      // that ran
 	begun chan struct{} // gets an item when "wait" runs, where it is not nil
 }
@@ -48,6 +53,23 @@ func (f *fakeCommands) Run(ctx context.Context, cwd, line string, said func(stri
 		return Outcome{Outcome: "waiting"}, nil
 	}
 	return Outcome{Outcome: "completed", Text: "ran " + line}, nil
+}
+
+// Subject has the number of form for what counts.
+func (f *fakeCommands) Subject(_ context.Context, cwd, line string) (subject.Subject, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if line == "nonsense" || f.form < 0 {
+		return subject.Subject{}, errors.New("no such command")
+	}
+	return subject.Of(subject.Work{Root: cwd, Texts: []subject.Text{{Name: "the line", Value: line}, {Name: "the entry", Value: strconv.Itoa(f.form)}}})
+}
+
+// setForm changes what all lines run.
+func (f *fakeCommands) setForm(form int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.form = form
 }
 
 func (f *fakeCommands) ran() string {

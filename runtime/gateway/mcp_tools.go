@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/internal/termtext"
 	"github.com/chant-acp/chant-acp/runtime/session"
@@ -38,7 +39,7 @@ func (m mcpRoutes) listCommands(ctx context.Context, _ toolCall, in listCommands
 type runCommandIn struct {
 	Line string `json:"line" jsonschema:"the command and its arguments, such as: plan staging"`
 	Cwd  string `json:"cwd,omitempty" jsonschema:"an absolute path in the workspace; the workspace if it is left out"`
-	Key  string `json:"idempotencyKey,omitempty" jsonschema:"at most 200 bytes: the same key and line again return the first result and run nothing"`
+	Key  string `json:"idempotencyKey,omitempty" jsonschema:"at most 200 bytes: the same key and line again return the first result and run nothing, as long as the line would run the same"`
 }
 
 func (m mcpRoutes) runCommand(ctx context.Context, c toolCall, in runCommandIn) (Outcome, error) {
@@ -46,7 +47,10 @@ func (m mcpRoutes) runCommand(ctx context.Context, c toolCall, in runCommandIn) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	return m.once.do(ctx, in.Key, cwd, in.Line, func() (Outcome, error) { return m.runListed(ctx, c, cwd, in.Line) })
+	return m.once.do(ctx, in.Key, cwd, in.Line, lineWork{
+		subject: func() (subject.Subject, error) { return m.commands.Subject(ctx, cwd, in.Line) },
+		run:     func() (Outcome, error) { return m.runListed(ctx, c, cwd, in.Line) },
+	})
 }
 
 // maxCalls is how many lines may run or wait at once, for all clients.

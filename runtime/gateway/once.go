@@ -3,8 +3,12 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/chant-acp/chant-acp/host/subject"
 )
 
 const (
@@ -30,20 +34,30 @@ type keyed struct {
 	done      chan struct{} // closed when the rest is final
 	outcome   Outcome
 	err       error
+	ran       subject.Subject // with files of the project as it left them
+	began     time.Time
+}
+
+// lineWork is what a call does: subject is what it would run now, by its bytes.
+type lineWork struct {
+	subject func() (subject.Subject, error)
+	run     func() (Outcome, error)
 }
 
 var (
 	errKeyTooLong = errors.New("the idempotencyKey is longer than 200 bytes")
 	errKeyReused  = errors.New("the idempotencyKey was used for another line: take a new one for each line that is to run")
+	errKeyChanged = errors.New("nothing was run: the first call of this idempotencyKey ran something else than the line would run now; take a new key to run it")
 	errKeyFailed  = errors.New("the first call of this idempotencyKey failed in the gateway; its log says more")
 )
 
 // do runs a line, or returns how it ended when it ran for the same key; a call that
 // still runs is waited for. What was refused ran nothing, and neither did what is
-// an error: their keys are free again.
-func (o *once) do(ctx context.Context, key, cwd, line string, run func() (Outcome, error)) (Outcome, error) {
+// an error: their keys are free again. Where the line would run something else now
+// than it did, that is no repeat: it is an error that says what changed.
+func (o *once) do(ctx context.Context, key, cwd, line string, w lineWork) (Outcome, error) {
 	if key == "" {
-		return run()
+		return w.run()
 	}
 	if len(key) > maxKey {
 		return Outcome{}, errKeyTooLong
@@ -55,15 +69,38 @@ func (o *once) do(ctx context.Context, key, cwd, line string, run func() (Outcom
 		}
 		select {
 		case <-call.done:
-			return call.outcome, call.err
+			return call.again(w)
 		case <-ctx.Done():
 			return Outcome{}, context.Cause(ctx)
 		}
 	}
 	call.err = errKeyFailed // where run panics
 	defer o.leave(key, call)
-	call.outcome, call.err = run()
+	call.began = time.Now()
+	before, unread := w.subject()
+	call.outcome, call.err = w.run()
+	if unread == nil { // else it was refused, or nothing is the same
+		if after, err := w.subject(); err == nil {
+			before = before.Ended(after)
+		}
+		call.ran = before
+	}
 	return call.outcome, call.err
+}
+
+// again is the answer to a repeat of a call that is over.
+func (c *keyed) again(w lineWork) (Outcome, error) {
+	if c.err != nil || c.outcome.Outcome == "refused" {
+		return c.outcome, c.err // it ran nothing
+	}
+	now, err := w.subject()
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%w: what the line would run now can't be read: %w", errKeyChanged, err)
+	}
+	if what := subject.Compare(c.ran, now, c.began, "the first call"); what != "" {
+		return Outcome{}, fmt.Errorf("%w: %s", errKeyChanged, what)
+	}
+	return c.outcome, nil
 }
 
 // enter returns the call of a key, and whether it is new.

@@ -14,6 +14,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/acpd"
 	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
@@ -139,6 +140,14 @@ func (c *gatewayCommands) List(ctx context.Context, cwd string) ([]gateway.Comma
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// Subject is what a line would run.
+func (c *gatewayCommands) Subject(ctx context.Context, cwd, line string) (subject.Subject, error) {
+	if c.err != nil {
+		return subject.Subject{}, c.err
+	}
+	return serve.LineSubject(ctx, c.flags.Projects(os.Environ())(cwd), line)
 }
 
 // cancelTime is how long a turn that was cancelled may take to say how it ended.
