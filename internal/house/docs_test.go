@@ -20,6 +20,11 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	decisions, err := filepath.Glob("docs/decisions/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list = append(list, decisions...)
 	return append(list, "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 }
 
