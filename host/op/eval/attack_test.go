@@ -92,6 +92,10 @@ func TestReadsOfTheEnvironmentAreNoticed(t *testing.T) {
 	} {
 		files[name+".op.ts"] = strings.Replace(simple(name, `"echo " + process.env.TOKEN!.split("").join("+")`), "export default", before+"\nexport default", 1)
 	}
+	for _, trap := range traps {
+		before := fmt.Sprintf(stolenThrough, trap, "process.env")
+		files["trap"+trap+".op.ts"] = strings.Replace(simple("trap"+trap, `"echo " + stolen?.TOKEN?.split("").join("+")`), "export default", before+"\nexport default", 1)
+	}
 	cache := t.TempDir()
 	load(t, project(t, files), eval.Options{Cache: cache, Environ: []string{"TOKEN=abc"}})
 	entries, err := filepath.Glob(filepath.Join(cache, "*.json"))
@@ -105,6 +109,53 @@ func TestReadsOfTheEnvironmentAreNoticed(t *testing.T) {
 		}
 		if strings.Contains(string(text), "a+b+c") {
 			t.Errorf("the cache holds a value of the environment:\n%s", text)
+		}
+	}
+}
+
+// traps are all that a Proxy asks its handler for (ECMA-262, 10.5).
+var traps = []string{
+	"getPrototypeOf", "setPrototypeOf", "isExtensible", "preventExtensions", "getOwnPropertyDescriptor", "defineProperty", "has", "get", "set",
+	"deleteProperty", "ownKeys", "apply", "construct",
+}
+
+// stolenThrough takes what lies behind a Proxy: its handler has each trap from
+// Object.prototype, if its maker did not think of that.
+const stolenThrough = `
+const own = { ...Object.getOwnPropertyDescriptors(Reflect) };
+let stolen: any;
+(Object.prototype as any)[%[1]q] = (target: any, ...rest: any[]) => { stolen = target; return own[%[1]q].value(target, ...rest); };
+const proxy: any = %[2]s;
+const uses: any = {
+  getPrototypeOf: () => Object.getPrototypeOf(proxy), setPrototypeOf: () => Object.setPrototypeOf(proxy, null), isExtensible: () => Object.isExtensible(proxy),
+  preventExtensions: () => Object.preventExtensions(proxy), getOwnPropertyDescriptor: () => Object.getOwnPropertyDescriptor(proxy, "Q"),
+  defineProperty: () => Object.defineProperty(proxy, "Q", { value: 1 }), has: () => "Q" in proxy, get: () => proxy.Q, set: () => { proxy.Q = "1" },
+  deleteProperty: () => delete proxy.Q, ownKeys: () => Object.keys(proxy), apply: () => proxy(0), construct: () => new proxy(0),
+};
+try { uses[%[1]q]() } catch {}
+delete (Object.prototype as any)[%[1]q];
+`
+
+// TestNoFileReadsTheClock holds that an Op is the same whenever it is read, whatever
+// a file does to what it can reach.
+func TestNoFileReadsTheClock(t *testing.T) {
+	files := make(map[string]string)
+	befores := map[string]string{
+		"reflect": `let stolen: any; const construct = Reflect.construct; Reflect.construct = (target: any, ...rest: any[]) => { stolen = target; return construct(target, ...rest as [any]) }; const made = new Date(0); Reflect.construct = construct; export const kept = made;`,
+	}
+	for _, trap := range traps {
+		befores["trap"+trap] = fmt.Sprintf(stolenThrough, trap, "Date")
+	}
+	for name, before := range befores {
+		files[name+".op.ts"] = strings.Replace(simple(name, `"echo " + (stolen ? "read " + new stolen() : "nothing")`), "export default", before+"\nexport default", 1)
+	}
+	set := load(t, project(t, files), eval.Options{})
+	if len(set.Ops)+len(set.Failed) != len(files) {
+		t.Fatalf("%d Ops and %d failures of %d files", len(set.Ops), len(set.Failed), len(files))
+	}
+	for _, o := range set.Ops {
+		if text := string(o.Config.JSON()); strings.Contains(text, "read ") {
+			t.Errorf("%s: %s", o.Name(), text)
 		}
 	}
 }

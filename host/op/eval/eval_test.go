@@ -276,6 +276,10 @@ func TestWhatIsRead(t *testing.T) {
 		"entries":  `Object.entries(process.env).join()`,
 		"symbol":   `String((process.env as any)[Symbol.iterator])`,
 		"cwd":      `process.cwd()`,
+		"getter":   `(Object.defineProperty(process.env, "X", { get() { return this.ONE } }), process.env.X)`,
+		"setter":   `(() => { let v; Object.defineProperty(process.env, "X", { set() { v = this.ONE } }); try { process.env.X = "1" } catch {} return v })()`,
+		"parent":   `(Object.setPrototypeOf(process.env, { get X() { return this.ONE } }), process.env.X)`,
+		"written":  `(process.env.X = "3", process.env.X)`,
 		"string":   `((String as any).prototype.toString = () => "TWO", (globalThis as any).String = () => "TWO", process.env.ONE)`,
 	} {
 		files[name+".op.ts"] = simple(name, "`${"+expression+"}`")
@@ -287,7 +291,12 @@ func TestWhatIsRead(t *testing.T) {
 		"names":  "ONE TWO", // JavaScript asks for their descriptors, which hold the values
 		"spread": "ONE TWO", "describe": "TWO", "string": "ONE",
 	}
+	text := map[string]string{"getter": "undefined", "setter": "undefined", "parent": "undefined", "written": "3"}
 	for _, o := range set.Ops {
+		args := string(o.Config.Phases[0].Steps[0].Args)
+		if wanted, fixed := text[o.Name()]; fixed && args != `{"cmd":"`+wanted+`"}` {
+			t.Errorf("%s: got %s, want %s in it", o.Name(), args, wanted)
+		}
 		if got := strings.Join(o.Reads, " "); got != want[o.Name()] {
 			t.Errorf("%s read %q, want %q", o.Name(), got, want[o.Name()])
 		}

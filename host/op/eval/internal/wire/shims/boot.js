@@ -26,7 +26,7 @@ hidden("__chant_boot", (text) => {
 hidden("__chant_module", (pkg) => (loaded[pkg] ??= moduleOf(pkg, packages[pkg]?.())));
 
 hidden("__chant_finish", (exported) => {
-  const answer = {};
+  const answer = { __proto__: null }; // so that no toJSON of the file's changes it
   const found = exported?.default;
   const props = found !== null && (typeof found === "object" || typeof found === "function") ? found.props : undefined;
   if (inertNames.length > 0) {

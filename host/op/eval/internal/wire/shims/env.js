@@ -6,8 +6,12 @@ const inertNames = []; // names that became something else than themselves
 
 // What is used after the file has run its first line is taken before: the file
 // can put something else in its place.
-const { ownKeys, getOwnPropertyDescriptor } = Reflect;
+const { construct, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
 const text = String;
+
+// The handlers of all proxies have no prototype (__proto__: null): from
+// Object.prototype a file could give them a trap of its own, which is told what
+// lies behind the proxy.
 
 // note tells the evaluator that the environment was read, and whose value that was,
 // "" for none. It is a function of the evaluator's own, and only this file's.
@@ -24,11 +28,15 @@ function refuse(message) {
 
 function environment(values, cwd) {
   const env = new Proxy(Object.assign(Object.create(null), values), {
-    get(target, key) { noteValue(key); return target[key]; },
+    __proto__: null,
+    // Values alone: a getter or setter that the file defined would be called with what lies behind the proxy.
+    get(target, key) { noteValue(key); return getOwnPropertyDescriptor(target, key)?.value; },
     has(target, key) { note(""); return key in target; },
     getOwnPropertyDescriptor(target, key) { noteValue(key); return getOwnPropertyDescriptor(target, key); },
     ownKeys(target) { note(""); return ownKeys(target); },
-    set(target, key, value) { target[key] = text(value); return true; },
+    set(target, key, value) {
+      return defineProperty(target, key, { __proto__: null, value: text(value), writable: true, enumerable: true, configurable: true });
+    },
   });
   globalThis.process = {
     env,
@@ -45,8 +53,9 @@ function withoutClock() {
   const clock = () => { throw refuse("it reads the clock; an Op has to be the same whenever it is read. Let a step ask for the time when it runs"); };
   const RealDate = Date;
   const Fixed = new Proxy(RealDate, {
+    __proto__: null,
     apply: clock,
-    construct(target, args, newTarget) { return args.length === 0 ? clock() : Reflect.construct(target, args, newTarget); },
+    construct(target, args, newTarget) { return args.length === 0 ? clock() : construct(target, args, newTarget); },
   });
   RealDate.now = clock;
   RealDate.prototype.constructor = Fixed;

@@ -11,6 +11,7 @@ function inert(name) {
   const becomesText = leak("its value would be turned into text or a number");
   const becomesPart = leak("its value would become part of the Op");
   return new Proxy(function () {}, {
+    __proto__: null,
     get(target, key) {
       switch (key) {
         case Symbol.toPrimitive: case "toString": case "valueOf": case "toLocaleString": return becomesText;
@@ -33,6 +34,7 @@ function inert(name) {
 // a module that it did not bundle.
 function moduleOf(pkg, known) {
   const unknown = new Proxy(Object.create(null), {
+    __proto__: null,
     get(_, key) { return typeof key === "symbol" ? undefined : inert(`${key} of ${pkg}`); },
     has() { return true; },
   });
