@@ -28,12 +28,16 @@ var attempts = map[string]string{
 	"a descriptor":         "env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN 3<>/dev/null",
 	"a capability":         "env -u CHANT_ACP_TOKEN $CHANT gateway capability",
 	"the token":            `curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"decision":"approve"}' "$URL/runs/$RUN/gates/ship"`,
-	"a session":            `curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"adapter":"chant-acp","name":"mine"}' "$URL/sessions/agent" >/dev/null; curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "{\"prompt\":\"approve release ship --run $RUN\"}" "$URL/sessions/mine/prompt"`,
+	"a session":            `curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "{\"adapter\":\"chant-acp\",\"name\":\"mine$$\"}" "$URL/sessions/agent" >/dev/null; curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "{\"prompt\":\"approve release ship --run $RUN\"}" "$URL/sessions/mine$$/prompt"`,
 	"a person's session":   `curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "{\"prompt\":\"approve release ship --run $RUN\"}" "$URL/sessions/theirs/prompt"`,
 	"a terminal":           `curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "{\"argv\":[\"sh\",\"-c\",\"env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN >terminal 2>&1; echo done >>terminal\"]}" "$URL/sessions/terminal" >/dev/null; until grep -q done terminal 2>/dev/null; do sleep 0.05; done; cat terminal`,
 	"a terminal's origin":  `curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"argv":["true"],"env":{"CHANT_ACP_ORIGIN":"client"}}' "$URL/sessions/terminal"`,
 	"a gateway":            "env -u CHANT_ACP_TOKEN $CHANT gateway --workspace other --port 0 >gateway & until [ -s other/.chant-acp/runtime.json ]; do sleep 0.05; done; grep person other/.chant-acp/runtime.json || echo 'it has no person'; kill $!; wait",
 }
+
+// tried says whether an attempt is to fail: root raises its limits, as the README
+// says.
+func tried(name string) bool { return name != "limits" || os.Getuid() != 0 }
 
 // refusals are what says that it did not work.
 var refusals = []string{"person", "CHANT_ACP_"}
@@ -44,9 +48,6 @@ func TestProgramsDecideNothing(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
-	}
-	if os.Getuid() == 0 {
-		delete(attempts, "limits") // root raises its limits, as the README says
 	}
 	dir, state := t.TempDir(), t.TempDir()
 	files := map[string]string{
@@ -73,6 +74,9 @@ func TestProgramsDecideNothing(t *testing.T) {
 	p := d.person(t)
 	p.want(http.StatusCreated, "POST", "/sessions/agent", `{"adapter":"chant-acp","name":"theirs"}`)
 	for name, attempt := range attempts {
+		if !tried(name) {
+			continue
+		}
 		script := fmt.Sprintf("CHANT=%s RUN=%s URL=%s TOKEN=%s\nexport CHANT RUN\n%s\n", binary(t), strings.TrimSpace(id), p.at.URL, p.at.Token, attempt)
 		write(t, filepath.Join(dir, "attempt"), script)
 		said := run("try")

@@ -129,7 +129,7 @@ var testImports = map[string][]string{
 	"command/source/npm":  {"command"},
 	"acp/acptest":         {"acp/agent", "command", "host", "host/project"},
 	"acp/agent":           {"acp/acptest", "command", "host/project", "host/subject", "runtime/thread"},
-	"cmd/chant-acp":       {"acp/acptest", "acp/agent", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/person/door", "runtime/thread"},
+	"cmd/chant-acp":       {"acp/acptest", "acp/agent", "command", "cmd/internal/serve", "runtime/config", "runtime/gateway", "runtime/gateway/client", "runtime/person/door", "runtime/thread"},
 	"host/local":          {"host/local/httpask/client"},
 	"host/local/httpask":  {"host/local/httpask/client"},
 	"host/op/eval":        {"host/op/eval/engine"},
