@@ -65,7 +65,7 @@ func checkTwoBig(p *probe) {
 	p.needs("Big", p.Big)
 	c := p.ready()
 	open := map[string]string{} // session by id
-	said := map[string]int{}    // updates of the turn by session
+	counts := map[string]int{}  // updates of the turn by session
 	for range 2 {
 		session := c.open()
 		open[c.begin(session, p.Big)] = session
@@ -73,14 +73,14 @@ func checkTwoBig(p *probe) {
 	for len(open) > 0 {
 		m := c.next()
 		if !m.IsResponse() {
-			said[updateSession(m)]++
+			counts[updateSession(m)]++
 			continue
 		}
 		session, ok := open[string(m.ID)]
 		if !ok || c.stopReason(m) != "end_turn" {
 			c.failf("two turns should end with end_turn, one answer each; there came %s", clip(m.Raw))
 		}
-		if said[session] == 0 {
+		if counts[session] == 0 {
 			c.failf("session %q printed, and its turn ended without a word", session)
 		}
 		delete(open, string(m.ID))

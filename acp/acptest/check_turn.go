@@ -28,11 +28,11 @@ func checkOK(p *probe) {
 	p.needs("OK", p.OK)
 	c := p.ready()
 	session := c.open()
-	said := false
+	shown := false
 	for _, m := range c.completes(session, p.OK) {
-		said = said || !isSessionState(updateKind(m))
+		shown = shown || !isSessionState(updateKind(m))
 	}
-	if !said {
+	if !shown {
 		c.failf("the turn said nothing: clients show an empty answer")
 	}
 	c.fine()
@@ -74,14 +74,14 @@ func checkRefused(p *probe) {
 	if stop != "refusal" && stop != "end_turn" {
 		c.failf("a prompt that can't be taken ended with %q", stop)
 	}
-	said := false
+	shown := false
 	for _, m := range updates {
-		said = said || updateKind(m) == "agent_message_chunk"
+		shown = shown || updateKind(m) == "agent_message_chunk"
 		if toolStatus(m) == "completed" {
 			c.failf("a refused prompt has a completed tool call: %s", clip(m.Raw))
 		}
 	}
-	if !said {
+	if !shown {
 		c.failf("the prompt was refused without a word")
 	}
 	c.fine()

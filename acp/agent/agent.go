@@ -181,16 +181,16 @@ func (c *conn) leave() error {
 	}()
 	late := time.NewTimer(turnsBudget)
 	defer late.Stop()
-	var told <-chan struct{}
+	var delivered <-chan struct{}
 	select {
 	case <-ended:
 	case <-late.C:
-		told = c.giveUp()
+		delivered = c.giveUp()
 	}
 	_ = c.Drain(ctx) // a client that does not read misses the rest
-	if told != nil {
+	if delivered != nil {
 		select {
-		case <-told:
+		case <-delivered:
 		case <-ctx.Done():
 		}
 	}
@@ -199,9 +199,9 @@ func (c *conn) leave() error {
 	return err
 }
 
-// giveUp answers the turns that have not ended, and tells of them, which may
-// take until told is closed.
-func (c *conn) giveUp() (told <-chan struct{}) {
+// giveUp answers the turns that have not ended, and passes their events on to
+// Options.TurnEnded. That may take a while: delivered is closed when it is done.
+func (c *conn) giveUp() (delivered <-chan struct{}) {
 	c.mu.Lock()
 	open := slices.Collect(maps.Keys(c.open))
 	c.mu.Unlock()
@@ -212,7 +212,7 @@ func (c *conn) giveUp() (told <-chan struct{}) {
 	go func() { // ends with TurnEnded; only a slow disk outlives leave
 		defer close(done)
 		for _, t := range open {
-			t.Tell()
+			t.Deliver()
 		}
 	}()
 	return done
@@ -234,8 +234,8 @@ func newIdle(after time.Duration) idle {
 	return idle{after: after, over: make(chan struct{})}
 }
 
-// heard notes a message of the client, and whether it cancels or prompts.
-func (i *idle) heard(cancel, prompt bool) {
+// received notes a message of the client, and whether it cancels or prompts.
+func (i *idle) received(cancel, prompt bool) {
 	if i.after <= 0 {
 		return
 	}

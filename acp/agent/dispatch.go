@@ -19,7 +19,7 @@ import (
 // HandleRequest answers at once, or registers a turn before the next message is
 // read.
 func (c *conn) HandleRequest(r *acp.Request) {
-	c.idle.heard(false, r.Method == acp.MethodSessionPrompt)
+	c.idle.received(false, r.Method == acp.MethodSessionPrompt)
 	if !c.initialized && r.Method != acp.MethodInitialize {
 		r.Fail(acp.Errorf(acp.CodeInvalidRequest, "%s came before initialize: initialize the connection first", r.Method))
 		return
@@ -39,7 +39,7 @@ func (c *conn) dispatch(r *acp.Request) error {
 		return c.closeSession(r)
 	case acp.MethodSessionLoad, acp.MethodSessionResume, acp.MethodSessionList, acp.MethodSessionDelete:
 		if c.agent.o.Store != nil {
-			return c.stored(r)
+			return c.handleStored(r)
 		}
 	case acp.MethodSessionSetConfigOption:
 		return c.setConfigOption(r)
@@ -52,7 +52,7 @@ func (c *conn) dispatch(r *acp.Request) error {
 // HandleNotification knows session/cancel; everything else is silence.
 func (c *conn) HandleNotification(method string, params json.RawMessage) {
 	cancel := method == acp.MethodSessionCancel && c.initialized
-	c.idle.heard(cancel, false)
+	c.idle.received(cancel, false)
 	if !cancel {
 		return
 	}

@@ -18,7 +18,7 @@ type keptThread struct {
 	store   Store
 	o       *Options
 
-	telling sync.Mutex // held while TurnEnded is called: it hears of turns in order
+	delivering sync.Mutex // held while TurnEnded is called: it hears of turns in order
 
 	mu       sync.Mutex
 	position int64          // how far what other processes did is known
@@ -29,11 +29,11 @@ type keptThread struct {
 	// unlocked and unread say why nothing may be kept: a turn without the lock may
 	// meet another, and what is damaged is left as it is.
 	unlocked, unread error
-	unmade           bool  // the store does not know the session
+	uncreated        bool  // the store does not know the session
 	gap              bool  // something was not kept since the last event that was
 	missed           error // why that was, where more was kept afterwards
 
-	toldLost, toldMissed bool
+	warnedLost, warnedMissed bool
 }
 
 var _ turn.Log = (*keptThread)(nil)
@@ -47,7 +47,7 @@ func (k *keptThread) create() {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.unmade, k.gap = true, true
+	k.uncreated, k.gap = true, true
 	k.notKept(err)
 }
 
@@ -58,7 +58,7 @@ func (k *keptThread) create() {
 // thread that is full has room for other things only.
 func (k *keptThread) Write(events []Event) error {
 	k.mu.Lock()
-	err, gap, unmade := cmp.Or(k.unlocked, k.unread), k.gap, k.unmade
+	err, gap, unmade := cmp.Or(k.unlocked, k.unread), k.gap, k.uncreated
 	if err == nil && gap && !slices.ContainsFunc(events, func(e Event) bool { return e.Kind != EventOutput }) {
 		err = k.lost
 	}
@@ -83,7 +83,7 @@ func (k *keptThread) Write(events []Event) error {
 	if k.lost != nil {
 		k.missed = k.lost
 	}
-	k.lost, k.gap, k.unmade = nil, false, false
+	k.lost, k.gap, k.uncreated = nil, false, false
 	return nil
 }
 
@@ -95,8 +95,8 @@ func (k *keptThread) notKept(err error) {
 	}
 }
 
-// bar notes why nothing may be kept, in one of the fields for that; nil: it may.
-func (k *keptThread) bar(by *error, err error) {
+// forbid notes why nothing may be kept, in one of the fields for that; nil: it may.
+func (k *keptThread) forbid(by *error, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
@@ -108,8 +108,8 @@ func (k *keptThread) bar(by *error, err error) {
 	*by = err
 }
 
-// read notes that the thread could be read, or why not.
-func (k *keptThread) read(err error) { k.bar(&k.unread, err) }
+// noteRead notes that the thread could be read, or why not.
+func (k *keptThread) noteRead(err error) { k.forbid(&k.unread, err) }
 
 // Lock implements turn.Log.
 func (k *keptThread) Lock(ctx context.Context) (release func(), err error) {
@@ -117,14 +117,14 @@ func (k *keptThread) Lock(ctx context.Context) (release func(), err error) {
 	var held *SessionHeldError
 	switch {
 	case err == nil:
-		k.bar(&k.unlocked, nil)
+		k.forbid(&k.unlocked, nil)
 		return release, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &held):
 		return nil, fmt.Errorf("nothing was run: process %d runs a command in this thread. Wait for it to end, or start a new thread", held.PID)
 	}
-	k.bar(&k.unlocked, err)
+	k.forbid(&k.unlocked, err)
 	return nil, nil
 }
 
@@ -138,7 +138,7 @@ func (k *keptThread) Follow(ctx context.Context, f func(Event)) {
 		return nil
 	})
 	if err == nil || ctx.Err() == nil {
-		k.read(err)
+		k.noteRead(err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -174,10 +174,10 @@ func (k *keptThread) Ended(events []Event) {
 	k.ended = append(k.ended, events)
 }
 
-// Tell implements turn.Log.
-func (k *keptThread) Tell() {
-	k.telling.Lock()
-	defer k.telling.Unlock()
+// Deliver implements turn.Log.
+func (k *keptThread) Deliver() {
+	k.delivering.Lock()
+	defer k.delivering.Unlock()
 	for {
 		r := k.session.record()
 		k.mu.Lock()
@@ -197,26 +197,26 @@ func (k *keptThread) closed() {
 	if k.o.SessionEnded == nil || !k.Observed() {
 		return
 	}
-	k.Tell()
-	k.telling.Lock()
-	defer k.telling.Unlock()
+	k.Deliver()
+	k.delivering.Lock()
+	defer k.delivering.Unlock()
 	k.o.SessionEnded(k.session.record())
 }
 
-// News implements turn.Log.
-func (k *keptThread) News() string {
+// Warning implements turn.Log.
+func (k *keptThread) Warning() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
-	case k.lost != nil && k.toldLost, k.lost == nil && !k.toldLost && (k.missed == nil || k.toldMissed):
+	case k.lost != nil && k.warnedLost, k.lost == nil && !k.warnedLost && (k.missed == nil || k.warnedMissed):
 		return ""
 	case k.lost != nil:
-		k.toldLost = true
+		k.warnedLost = true
 		return "\nThis thread is not being kept, and what happens in it now can't be shown again later: " + view.Sentence(k.lost.Error()) + "\n"
-	case k.toldLost:
-		k.toldLost, k.missed = false, nil
+	case k.warnedLost:
+		k.warnedLost, k.missed = false, nil
 		return "\nThis thread is being kept again, without what happened in between.\n"
 	}
-	k.toldMissed = true
+	k.warnedMissed = true
 	return "\nNot all of this turn was kept in its thread: " + view.Sentence(k.missed.Error()) + "\n"
 }

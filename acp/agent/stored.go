@@ -30,8 +30,8 @@ func (a *Agent) capabilities() acp.AgentCapabilities {
 	return c
 }
 
-// stored answers what is about sessions of the store.
-func (c *conn) stored(r *acp.Request) error {
+// handleStored answers the requests about sessions of the store.
+func (c *conn) handleStored(r *acp.Request) error {
 	switch r.Method {
 	case acp.MethodSessionList:
 		return c.listSessions(r)
@@ -143,7 +143,7 @@ func (c *conn) load(s *session, r *acp.Request, client view.Client) {
 		r.Fail(storeError(s.ID, err))
 		return
 	}
-	s.kept.read(nil)
+	s.kept.noteRead(nil)
 	s.NoteCancelled(p.Events)
 	b := c.Batch()
 	view.Replay(client, p, s.Running(), func(u acp.SessionUpdate) { s.Notify(b, u) })

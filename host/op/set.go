@@ -116,8 +116,8 @@ func (e *NotFoundError) Error() string {
 	fmt.Fprintf(&b, "there is no Op %q", e.Name)
 	names := e.Set.Names()
 	switch {
-	case len(names) > maxTold:
-		fmt.Fprintf(&b, "; there are: %s, and %d more", strings.Join(names[:maxTold], ", "), len(names)-maxTold)
+	case len(names) > maxListed:
+		fmt.Fprintf(&b, "; there are: %s, and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 	case len(names) > 0:
 		fmt.Fprintf(&b, "; there are: %s", strings.Join(names, ", "))
 	case len(e.Set.Failed) == 0:
@@ -127,21 +127,21 @@ func (e *NotFoundError) Error() string {
 		fmt.Fprintf(&b, "\nNot all was searched: %v", e.Set.Incomplete)
 	}
 	if len(e.Set.Failed) > 0 {
-		b.WriteString("\nIt may be in what could not be read:" + told(e.Set.Failed))
+		b.WriteString("\nIt may be in what could not be read:" + failedFiles(e.Set.Failed))
 	}
 	return b.String()
 }
 
-// maxTold bounds what is told of a project beside what was asked: all of it is in
+// maxListed bounds what is told of a project beside what was asked: all of it is in
 // its list.
-const maxTold = 100
+const maxListed = 100
 
-// told are the first findings, a line each.
-func told(failed []*FileError) string {
+// failedFiles are the first findings, a line each.
+func failedFiles(failed []*FileError) string {
 	var b strings.Builder
 	lines := 0
 	for i, f := range failed {
-		if lines += len(f.Findings); lines > maxTold && i > 0 {
+		if lines += len(f.Findings); lines > maxListed && i > 0 {
 			return b.String() + fmt.Sprintf("\n  and of %s; ops lists all", plural(len(failed)-i, "more file"))
 		}
 		b.WriteString("\n  " + strings.ReplaceAll(f.Error(), "\n", "\n  "))

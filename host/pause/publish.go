@@ -11,9 +11,9 @@ import (
 
 // Publish writes the record of a pause for others to read, as SavePause does. What
 // stands in its place is replaced where it is the same pause, waiting; anything else
-// somebody else wrote: it is set aside, and aside is where. The caller keeps others
+// somebody else wrote: it is set aside, and moved is where. The caller keeps others
 // from publishing the same record at the same time.
-func (s *Store) Publish(r Record) (aside string, err error) {
+func (s *Store) Publish(r Record) (moved string, err error) {
 	path, err := s.file("pause", r.PauseID, pauses, "")
 	if err != nil {
 		return "", err
@@ -24,11 +24,11 @@ func (s *Store) Publish(r Record) (aside string, err error) {
 	case err == nil && found && !was.Resolved && bytes.Equal(was.Request, r.Request):
 	case err == nil && !found:
 	default: // what can't be read, too
-		if aside, err = durable.SetAside(path); err != nil {
+		if moved, err = durable.SetAside(path); err != nil {
 			return "", err
 		}
 	}
-	return aside, s.SavePause(r)
+	return moved, s.SavePause(r)
 }
 
 func (r Record) same(as Record) bool {

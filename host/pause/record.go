@@ -51,8 +51,8 @@ func ParseRecord(id string, text []byte) (Record, error) {
 	request, asked := wire["request"]
 	payload, answered := wire["resumePayload"]
 	expired, decided := wire["expired"]
-	switch resolved, said := wire["resolved"]; {
-	case said && isTrue(resolved):
+	switch resolved, present := wire["resolved"]; {
+	case present && isTrue(resolved):
 		if !isTrue(expired) && !isFalse(expired) {
 			return malformed("resolved records require boolean expired")
 		}
@@ -63,7 +63,7 @@ func ParseRecord(id string, text []byte) (Record, error) {
 			request = json.RawMessage("null")
 		}
 		return Record{PauseID: id, Request: request, Resolved: true, Payload: payload, Expired: isTrue(expired)}, nil
-	case said && !isFalse(resolved):
+	case present && !isFalse(resolved):
 		return malformed("resolved must be true, false, or absent")
 	case !named:
 		return malformed("unresolved records require matching pauseId")

@@ -128,11 +128,11 @@ func (c *guardClient) handOver(id int, owed time.Duration, file *os.File) error 
 	if err != nil {
 		return c.send(handOverMessage(id, owed), -1)
 	}
-	told := false
+	sent := false
 	closed := rc.Control(func(fd uintptr) {
-		told, err = true, c.send(handOverMessage(id, owed), int(fd))
+		sent, err = true, c.send(handOverMessage(id, owed), int(fd))
 	})
-	if !told && closed != nil { // the output has ended before the program
+	if !sent && closed != nil { // the output has ended before the program
 		return c.send(handOverMessage(id, owed), -1)
 	}
 	return err

@@ -153,8 +153,8 @@ func compareParts(a, b Part) int {
 // same says whether both count as the same in a digest.
 func (p Part) same(o Part) bool { return compareParts(p, o) == 0 }
 
-// maxTold bounds how much of what changed is named.
-const maxTold = 5
+// maxDifferences bounds how much of what changed is named.
+const maxDifferences = 5
 
 // Compare says what of a subject is not what it was, as a clause such as
 // "scripts/ship changed at 14:02, after the question"; "" where nothing is. since is
@@ -163,10 +163,10 @@ const maxTold = 5
 // is may be of fewer commands than was, such as those that are left to run:
 // programs and files that none of them names do not count.
 func Compare(was, is Subject, since time.Time, event string) string {
-	var said []string
+	var texts []string
 	say := func(text string) {
-		if !slices.Contains(said, text) {
-			said = append(said, text)
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
 	before, after := without(was.Parts, is.Parts), without(is.Parts, was.Parts)
@@ -184,14 +184,14 @@ func Compare(was, is Subject, since time.Time, event string) string {
 	for _, p := range after {
 		say(p.Name + " is new" + when(p, since))
 	}
-	if len(said) == 0 {
+	if len(texts) == 0 {
 		return ""
 	}
-	if more := len(said) - maxTold; more > 0 {
-		said = append(said[:maxTold], fmt.Sprintf("%d more", more))
+	if more := len(texts) - maxDifferences; more > 0 {
+		texts = append(texts[:maxDifferences], fmt.Sprintf("%d more", more))
 	}
-	text := said[len(said)-1]
-	if rest := said[:len(said)-1]; len(rest) > 0 {
+	text := texts[len(texts)-1]
+	if rest := texts[:len(texts)-1]; len(rest) > 0 {
 		text = strings.Join(rest, ", ") + " and " + text
 	}
 	return text + ", after " + event

@@ -116,14 +116,14 @@ func Read(path string, max int64) ([]byte, error) {
 // is lost, and nothing reads it again.
 func SetAside(path string) (string, error) {
 	for n := 1; ; n++ {
-		aside := fmt.Sprintf("%s.corrupt-%d", path, n)
-		err := move(path, aside)
+		moved := fmt.Sprintf("%s.corrupt-%d", path, n)
+		err := move(path, moved)
 		switch {
 		case errors.Is(err, os.ErrExist):
 		case err != nil:
 			return "", fmt.Errorf("setting aside %s: %w", path, err)
 		default:
-			return aside, SyncDir(filepath.Dir(path))
+			return moved, SyncDir(filepath.Dir(path))
 		}
 	}
 }

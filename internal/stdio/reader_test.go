@@ -152,7 +152,8 @@ func TestReaderOfANamedPipe(t *testing.T) {
 	}
 }
 
-// A client that closes what it reads, and no more, is gone; what it has written before is read first.
+// A client that closes what it reads, and no more, is gone; what it has written before is read
+// first.
 func TestReadEndsWhenNobodyReadsTheOutput(t *testing.T) {
 	for _, kind := range []string{"pipe", "socket"} {
 		t.Run(kind, func(t *testing.T) {

@@ -1,7 +1,8 @@
-// Package stdio takes the standard input and output away from everything in the process but their one owner.
+// Package stdio takes the standard input and output away from everything in the process but their
+// one owner.
 //
-// One stray line on standard output can end a session of a protocol that is spoken there, and a child that inherits standard input
-// eats the next requests.
+// One stray line on standard output can end a session of a protocol that is spoken there, and a
+// child that inherits standard input eats the next requests.
 package stdio
 
 import (
@@ -13,15 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Takeover moves the standard input and output of the process to descriptors that are private and close-on-exec. Descriptor 0
-// then is the null device, descriptor 1 is standard error, and all others are close-on-exec. Call it before anything else may write.
+// Takeover moves the standard input and output of the process to descriptors that are private and
+// close-on-exec. Descriptor 0 then is the null device, descriptor 1 is standard error, and all
+// others are close-on-exec. Call it before anything else may write.
 //
-// Pipes, sockets and terminals come back non-blocking, so that deadlines and Close end a Read or Write. Regular files and the null device never block
-// and have no deadlines. The flags of an open pipe or terminal that others hold too are not changed; a socket's have to be, and restore, which may be called
-// more than once, sets them back: call it last.
+// Pipes, sockets and terminals come back non-blocking, so that deadlines and Close end a Read or
+// Write. Regular files and the null device never block and have no deadlines. The flags of an open
+// pipe or terminal that others hold too are not changed; a socket's have to be, and restore, which
+// may be called more than once, sets them back: call it last.
 //
-// Standard input that was closed when the process started reads as empty. Standard output that was closed fails every write with EPIPE.
-// So does one that is the null device open for reading and writing, which is what the Go runtime puts in the place of a closed one.
+// Standard input that was closed when the process started reads as empty. Standard output that was
+// closed fails every write with EPIPE. So does one that is the null device open for reading and
+// writing, which is what the Go runtime puts in the place of a closed one.
 func Takeover() (in, out *os.File, restore func(), err error) {
 	var t takeover
 	defer func() {
@@ -32,7 +36,8 @@ func Takeover() (in, out *os.File, restore func(), err error) {
 	if err := fillStandard(); err != nil {
 		return nil, nil, nil, err
 	}
-	// What the process inherited beside the three is nothing for its children. Kernels before 5.11 lack the call.
+	// What the process inherited beside the three is nothing for its children. Kernels before 5.11
+	// lack the call.
 	_ = unix.CloseRange(3, math.MaxInt, unix.CLOSE_RANGE_CLOEXEC)
 	if in, err = t.move(0, "stdin"); err != nil {
 		return nil, nil, nil, fmt.Errorf("standard input can't be taken over: %w", err)
@@ -56,8 +61,9 @@ func Takeover() (in, out *os.File, restore func(), err error) {
 	return in, out, func() { once.Do(t.restore) }, nil
 }
 
-// fillStandard opens the null device on what is closed of 0, 1 and 2, so that nothing opened later can land there. The Go runtime does it at start
-// for the main program; this holds for whatever happened since.
+// fillStandard opens the null device on what is closed of 0, 1 and 2, so that nothing opened later
+// can land there. The Go runtime does it at start for the main program; this holds for whatever
+// happened since.
 func fillStandard() error {
 	for fd := 0; fd <= 2; fd++ {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != unix.EBADF {
@@ -150,7 +156,8 @@ func reopen(fd, flags int) (int, error) {
 	return unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), mode, 0)
 }
 
-// shared duplicates fd, which shares its flags with everybody who holds the same open file, and makes it non-blocking.
+// shared duplicates fd, which shares its flags with everybody who holds the same open file, and
+// makes it non-blocking.
 func (t *takeover) shared(fd, flags int, name string) (*os.File, error) {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -165,7 +172,8 @@ func (t *takeover) shared(fd, flags int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(own), name), nil
 }
 
-// setNonblock keeps one more duplicate, because the file that its owner gets may be closed before the flags are set back.
+// setNonblock keeps one more duplicate, because the file that its owner gets may be closed before
+// the flags are set back.
 func (t *takeover) setNonblock(fd int) error {
 	spare, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

@@ -72,7 +72,8 @@ func answer(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// start starts a child with the given descriptors and returns what it prints on standard error when it has ended.
+// start starts a child with the given descriptors and returns what it prints on standard error when
+// it has ended.
 func start(t *testing.T, in, out *os.File) (stderr func() string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -242,7 +243,8 @@ func checkReport(t *testing.T, report, deadlines string, says []string) {
 	}
 }
 
-// The shell closes what the child is started with. The Go runtime opens the null device in its place before any of our code runs.
+// The shell closes what the child is started with. The Go runtime opens the null device in its
+// place before any of our code runs.
 func TestClosedAtStart(t *testing.T) {
 	tests := []struct {
 		name, closing string
@@ -282,7 +284,8 @@ func TestClosedAtStart(t *testing.T) {
 	}
 }
 
-// Who holds the other references to our end of a pipe sees no change; a socket's flags are set back.
+// Who holds the other references to our end of a pipe sees no change; a socket's flags are set
+// back.
 func TestSharedFlags(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -25,7 +25,7 @@ type Document struct {
 
 // outline is what has to be known of a turn before it is written.
 type outline struct {
-	place    int       // in the order in which turns began
+	position int       // in the order in which turns began
 	last     int       // the index of the last event that tells something
 	at       time.Time // of its answer
 	marks    []int     // see blocks
@@ -34,17 +34,17 @@ type outline struct {
 	plan     string // as it came last
 	late     *Turn  // a prompt that came after something else of its turn
 
-	reading *teller // while it is read first and has not ended
+	reading *turnReader // while it is read first and has not ended
 }
 
-// teller turns the events of one turn into markdown.
-type teller struct {
+// turnReader turns the events of one turn into markdown.
+type turnReader struct {
 	answer
 	blocks blocks
 }
 
-func newTeller(b blocks) *teller {
-	t := &teller{blocks: b}
+func newTurnReader(b blocks) *turnReader {
+	t := &turnReader{blocks: b}
 	t.put = t.blocks.add
 	return t
 }
@@ -58,7 +58,7 @@ func NewDocument(r thread.Record, events iter.Seq2[thread.Event, error]) (*Docum
 		if err != nil {
 			return nil, err
 		}
-		if told(e) {
+		if isShown(e) {
 			d.outline(e)
 		}
 		d.count++
@@ -72,12 +72,12 @@ func NewDocument(r thread.Record, events iter.Seq2[thread.Event, error]) (*Docum
 func (d *Document) outline(e thread.Event) {
 	o := d.turns[e.Turn]
 	if o == nil {
-		o = &outline{place: len(d.order)}
+		o = &outline{position: len(d.order)}
 		d.turns[e.Turn] = o
 		d.order = append(d.order, o)
 	}
 	if o.reading == nil {
-		o.reading = newTeller(blocks{marks: o.marks})
+		o.reading = newTurnReader(blocks{marks: o.marks})
 	}
 	o.last = d.count
 	o.reading.add(e)
@@ -122,44 +122,44 @@ func (d *Document) Write(w io.Writer) error {
 
 var errChanged = errors.New("the thread was changed while it was read")
 
-// read reads the thread and writes turns from the one at place on, up to one of
+// read reads the thread and writes turns from the one at position on, up to one of
 // which events have gone by meanwhile.
-func (d *Document) read(b *bufio.Writer, place int) (written int, err error) {
+func (d *Document) read(b *bufio.Writer, position int) (written int, err error) {
 	index, gone := 0, false
-	w := d.order[place].writer(b)
+	w := d.order[position].writer(b)
 	for e, err := range d.events {
 		if err != nil {
-			return place, err
+			return position, err
 		}
 		o := d.turns[e.Turn]
 		switch {
-		case !told(e):
+		case !isShown(e):
 		case o == nil:
-			return place, errChanged
-		case o.place > place:
+			return position, errChanged
+		case o.position > position:
 			gone = true
-		case o.place == place:
+		case o.position == position:
 			w.add(e)
 			if index < o.last {
 				break
 			}
 			w.end()
-			place++
-			if _, err := b.Write(nil); err != nil || gone || place == len(d.order) {
-				return place, err
+			position++
+			if _, err := b.Write(nil); err != nil || gone || position == len(d.order) {
+				return position, err
 			}
-			w = d.order[place].writer(b)
+			w = d.order[position].writer(b)
 		}
 		if index++; index == d.count {
 			break
 		}
 	}
-	return place, errChanged
+	return position, errChanged
 }
 
 // turnWriter writes one turn.
 type turnWriter struct {
-	*teller
+	*turnReader
 	w       *bufio.Writer
 	content content
 	late    bool
@@ -168,7 +168,7 @@ type turnWriter struct {
 func (o *outline) writer(b *bufio.Writer) *turnWriter {
 	t := &turnWriter{w: b, content: content{lines: lines{w: b}}, late: o.late != nil}
 	t.content.begin = func() { Turn{Role: Assistant, At: o.at}.canonical().writeHeading(b) }
-	t.teller = newTeller(blocks{write: t.content.write, marks: o.marks})
+	t.turnReader = newTurnReader(blocks{write: t.content.write, marks: o.marks})
 	t.final = o.plan
 	if t.late {
 		o.late.write(b)
@@ -177,7 +177,7 @@ func (o *outline) writer(b *bufio.Writer) *turnWriter {
 }
 
 func (t *turnWriter) add(e thread.Event) {
-	t.teller.add(e)
+	t.turnReader.add(e)
 	if e.Kind == thread.EventPrompt && !t.late {
 		t.prompt.write(t.w)
 	}

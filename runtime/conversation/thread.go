@@ -23,7 +23,7 @@ func Turns(events []thread.Event) []Turn {
 	answers := map[string]*answer{}
 	var order []string
 	for _, e := range events {
-		if !told(e) {
+		if !isShown(e) {
 			continue
 		}
 		a := answers[e.Turn]
@@ -76,8 +76,8 @@ func (p part) continues(last part) bool {
 	return !p.whole && !last.whole && p.output == last.output && p.call == last.call
 }
 
-// told says whether an event is of interest to a reader.
-func told(e thread.Event) bool {
+// isShown says whether an event is of interest to a reader.
+func isShown(e thread.Event) bool {
 	switch e.Kind {
 	case thread.EventPrompt, thread.EventSay, thread.EventCall, thread.EventOutput, thread.EventResult, thread.EventEnd, thread.EventGap,
 		thread.EventStart, thread.EventPlan:

@@ -29,8 +29,8 @@ func accepts(header []string, media string) bool {
 			specific = 1
 		}
 		if specific > 0 && specific >= best {
-			wanted := quality(parts[1:]) > 0
-			accepted = wanted || accepted && specific == best
+			acceptable := quality(parts[1:]) > 0
+			accepted = acceptable || accepted && specific == best
 			best = specific
 		}
 	}

@@ -49,8 +49,8 @@ func newHub(now func() time.Time, log zerolog.Logger) *hub {
 	return &hub{boot: newToken()[:8], now: now, log: log, first: 1, next: 1, more: make(chan struct{})}
 }
 
-// told is an event as readers see it.
-type told struct {
+// sentEvent is an event as readers see it.
+type sentEvent struct {
 	ID   string    `json:"id"`
 	Type string    `json:"type"`
 	Time time.Time `json:"time"`
@@ -58,7 +58,7 @@ type told struct {
 }
 
 // publish adds an event. It does not wait for readers. Data that is no JSON is
-// told to the log.
+// written to the log.
 func (h *hub) publish(kind string, data any) {
 	if err := h.add(kind, data); err != nil {
 		h.log.Warn().Err(err).Str("event", kind).Msg("an event could not be told")
@@ -77,7 +77,7 @@ func (h *hub) sessionEvent(e session.Event) {
 func (h *hub) add(kind string, data any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e := told{ID: h.id(h.next), Type: kind, Time: h.now().UTC(), Data: data}
+	e := sentEvent{ID: h.id(h.next), Type: kind, Time: h.now().UTC(), Data: data}
 	raw, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("an event of the type %s: %w", kind, err)

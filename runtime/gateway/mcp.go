@@ -20,11 +20,11 @@ import (
 type Commands interface {
 	// List lists the commands of a folder.
 	List(ctx context.Context, cwd string) ([]Command, error)
-	// Run runs one command line to its end, and gives said what is said and printed,
+	// Run runs one command line to its end, and gives progress what is said and printed,
 	// piece by piece, from one goroutine. A line that is not a command is an Outcome
 	// as well, refused; and so is one that was cancelled because ctx ended. An error
 	// means that nothing ran.
-	Run(ctx context.Context, cwd, line string, said func(text string)) (Outcome, error)
+	Run(ctx context.Context, cwd, line string, progress func(text string)) (Outcome, error)
 	// Subject is what a line would run now, by its bytes. The error is that the line
 	// is none, or that what it names can't be read.
 	Subject(ctx context.Context, cwd, line string) (subject.Subject, error)
@@ -150,8 +150,8 @@ type none struct{}
 
 // toolCall is what a tool may use of the call that it works for.
 type toolCall struct {
-	// said tells the client of a piece of text, where it asked for progress.
-	said func(text string)
+	// progress tells the client of a piece of text, where it asked for progress.
+	progress func(text string)
 }
 
 // verdict is a result that may say that what was asked for did not happen.
@@ -175,7 +175,7 @@ func tool[In, Out any](m mcpRoutes, s *mcp.Server, name, description string, rea
 				var nothing Out
 				return nil, nothing, fmt.Errorf("nothing was started: %w", context.Cause(ctx))
 			}
-			out, err := do(ctx, toolCall{said: progressOf(ctx, r)}, in)
+			out, err := do(ctx, toolCall{progress: progressOf(ctx, r)}, in)
 			result := new(mcp.CallToolResult)
 			if v, ok := any(out).(verdict); ok && err == nil {
 				result.IsError = v.unsuccessful()

@@ -86,7 +86,7 @@ func (m mcpRoutes) runListed(ctx context.Context, c toolCall, cwd, line string) 
 	}()
 	return m.commands.Run(ctx, cwd, line, func(piece string) {
 		_, _ = io.WriteString(text, piece) // it is read until the call is over
-		c.said(piece)
+		c.progress(piece)
 	})
 }
 

@@ -123,25 +123,25 @@ func (rt *router) logged(next http.Handler) http.Handler {
 		}
 		defer rt.work.Done()
 		began := time.Now()
-		told := &recorder{ResponseWriter: w}
+		recorded := &recorder{ResponseWriter: w}
 		defer func() {
 			if v := recover(); v == http.ErrAbortHandler { // how handlers cut a connection
 				panic(v)
 			} else if v != nil {
 				rt.log.Error().Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a request failed")
-				if told.status == 0 {
-					writeProblem(told, internal.problem("the gateway failed; its log says more"))
+				if recorded.status == 0 {
+					writeProblem(recorded, internal.problem("the gateway failed; its log says more"))
 				}
 			}
-			rt.logRequest(r, told, began)
+			rt.logRequest(r, recorded, began)
 		}()
-		next.ServeHTTP(told, r)
+		next.ServeHTTP(recorded, r)
 	})
 }
 
 // logRequest tells no token, no query and no body. A path that is no route's may
 // hold anything, and isn't told either.
-func (rt *router) logRequest(r *http.Request, told *recorder, began time.Time) {
+func (rt *router) logRequest(r *http.Request, recorded *recorder, began time.Time) {
 	e := rt.requests.Info()
 	if e == nil {
 		return
@@ -149,10 +149,10 @@ func (rt *router) logRequest(r *http.Request, told *recorder, began time.Time) {
 	if r.Pattern != "" && r.Pattern != "/" {
 		e = e.Str("route", r.Pattern)
 	}
-	if id := r.PathValue("id"); id != "" && told.status < 400 {
+	if id := r.PathValue("id"); id != "" && recorded.status < 400 {
 		e = e.Str("id", brief.Bytes(id, 200))
 	}
-	e.Str("method", brief.Bytes(r.Method, 20)).Int("status", told.status).Int64("bytes", told.bytes).
+	e.Str("method", brief.Bytes(r.Method, 20)).Int("status", recorded.status).Int64("bytes", recorded.bytes).
 		Dur("ms", time.Since(began)).Str("from", r.RemoteAddr).Msg("request")
 }
 

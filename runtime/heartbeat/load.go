@@ -14,7 +14,7 @@ func (h *Heartbeat) restore() error {
 	durable.Sweep(h.store.state()) // who has the lock is the only one that writes it
 	states, err := h.store.readState(h.o.Workspace)
 	if errors.Is(err, errBroken) {
-		err = h.putAside(h.store.state(), err, "runs begin with the next tick of each line")
+		err = h.quarantine(h.store.state(), err, "runs begin with the next tick of each line")
 	}
 	if err != nil {
 		return err
@@ -31,18 +31,18 @@ func (h *Heartbeat) restore() error {
 	return nil
 }
 
-// putAside makes room for a broken file of ours and says so.
-func (h *Heartbeat) putAside(path string, why error, follows string) error {
-	aside, err := durable.SetAside(path)
+// quarantine makes room for a broken file of ours and says so.
+func (h *Heartbeat) quarantine(path string, why error, follows string) error {
+	quarantined, err := durable.SetAside(path)
 	if err != nil {
 		return errors.Join(why, err)
 	}
-	h.say(Event{Kind: Problem, Text: fmt.Sprintf("%v; it was set aside as %s, and %s", why, aside, follows)})
+	h.report(Event{Kind: Problem, Text: fmt.Sprintf("%v; it was set aside as %s, and %s", why, quarantined, follows)})
 	return nil
 }
 
-// keep writes the states where they have changed.
-func (h *Heartbeat) keep() error {
+// persist writes the states where they have changed.
+func (h *Heartbeat) persist() error {
 	if !h.dirty {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (h *Heartbeat) keep() error {
 	err = fmt.Errorf("what ran cannot be kept, so nothing is started: %w", err)
 	if h.trouble == "" {
 		h.trouble = err.Error()
-		h.say(Event{Kind: Problem, Text: h.trouble})
+		h.report(Event{Kind: Problem, Text: h.trouble})
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func (h *Heartbeat) look() {
 	}
 	h.loaded, h.grant, h.halts, h.queue = f, *grant, nil, nil
 	h.prune()
-	h.say(Event{Kind: Loaded, Text: fmt.Sprintf("%s is trusted; it holds %d lines to run", f.Path, len(f.Plan.Jobs))})
+	h.report(Event{Kind: Loaded, Text: fmt.Sprintf("%s is trusted; it holds %d lines to run", f.Path, len(f.Plan.Jobs))})
 }
 
 // A halt is why nothing runs: in short, to know whether it was said, and in a
@@ -85,7 +85,7 @@ func (h *Heartbeat) stop(why halt) {
 	h.loaded, h.queue = nil, nil
 	if !slices.Contains(h.halts, why.short) {
 		h.halts = append(h.halts, why.short)
-		h.say(Event{Kind: Stopped, Text: "nothing runs: " + why.text})
+		h.report(Event{Kind: Stopped, Text: "nothing runs: " + why.text})
 	}
 }
 
@@ -100,7 +100,7 @@ func (h *Heartbeat) trusted() (*File, *Grant, halt) {
 	}
 	grant, err := h.store.readGrant(h.o.Workspace)
 	if errors.Is(err, errBroken) {
-		err = h.putAside(h.store.grant(), err, "nothing is trusted now")
+		err = h.quarantine(h.store.grant(), err, "nothing is trusted now")
 	}
 	const trust = `look at it and trust it with "chant-acp heartbeat trust"`
 	switch {

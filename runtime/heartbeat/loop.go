@@ -142,7 +142,7 @@ func (h *Heartbeat) step(ctx context.Context) {
 		}
 	}
 	h.startNext(ctx)
-	h.keep()
+	h.persist()
 }
 
 // leave waits for the run under way and keeps what there is to know.
@@ -157,7 +157,7 @@ func (h *Heartbeat) leave() error {
 		}
 	}
 	h.loaded, h.halts = nil, nil
-	return h.keep()
+	return h.persist()
 }
 
 // pause is how long there is nothing to do.
@@ -218,7 +218,7 @@ func (j Job) missed(workspace string, tick, now time.Time) bool {
 // skip counts a tick that is not run, and says so for the first one in a row.
 func (h *Heartbeat) skip(j Job, st *JobState, tick time.Time, reason string) {
 	if st.Skipped == 0 {
-		h.say(Event{Kind: Skipped, Job: &j, Tick: tick, Text: fmt.Sprintf("line %d, %s, is due and is skipped: %s", j.Line, j.Command, reason)})
+		h.report(Event{Kind: Skipped, Job: &j, Tick: tick, Text: fmt.Sprintf("line %d, %s, is due and is skipped: %s", j.Line, j.Command, reason)})
 	}
 	st.Skipped++
 	h.dirty = true
@@ -269,12 +269,12 @@ func (h *Heartbeat) startNext(ctx context.Context) {
 		h.dirty = true
 		h.seen(p.job, p.state, p.upTo)
 		// What isn't kept would run again after a crash.
-		if h.keep() != nil {
+		if h.persist() != nil {
 			p.state.Last, p.state.Skipped = before, skipped
 			continue
 		}
 		h.current, p.grant = p, h.grant
-		h.say(Event{Kind: Started, Job: &p.job, Tick: p.tick, Text: fmt.Sprintf("line %d runs: %s", p.job.Line, p.job.Command)})
+		h.report(Event{Kind: Started, Job: &p.job, Tick: p.tick, Text: fmt.Sprintf("line %d runs: %s", p.job.Line, p.job.Command)})
 		go h.run(ctx, p) // ended, in Run or leave, waits for it
 	}
 }
@@ -323,12 +323,12 @@ func (h *Heartbeat) waiting(w wait) {
 		return
 	}
 	run.Outcome = Outcome{State: Waiting, Text: w.what}.bounded()
-	h.sayWaits(&w.run.job, run)
+	h.reportWaiting(&w.run.job, run)
 }
 
-func (h *Heartbeat) sayWaits(j *Job, run *Run) {
+func (h *Heartbeat) reportWaiting(j *Job, run *Run) {
 	o := run.Outcome
-	h.say(Event{Kind: Waits, Job: j, Tick: run.Tick, Outcome: &o, Text: fmt.Sprintf("line %d, %s, waits for a person: %s", j.Line, j.Command, o.Text)})
+	h.report(Event{Kind: Waits, Job: j, Tick: run.Tick, Outcome: &o, Text: fmt.Sprintf("line %d, %s, waits for a person: %s", j.Line, j.Command, o.Text)})
 }
 
 // ended notes how the run under way came out.
@@ -346,12 +346,12 @@ func (h *Heartbeat) close(j *Job, run *Run, o Outcome) {
 	h.dirty = true
 	run.Outcome = o.bounded()
 	if o.State == Waiting && o.Ref != "" && h.o.Settled != nil {
-		h.sayWaits(j, run)
+		h.reportWaiting(j, run)
 		return
 	}
 	run.Ended = h.o.Now().UTC()
 	o = run.Outcome
-	h.say(Event{Kind: Ended, Job: j, Tick: run.Tick, Outcome: &o, Text: fmt.Sprintf("line %d, %s: %s", j.Line, j.Command, o.State)})
+	h.report(Event{Kind: Ended, Job: j, Tick: run.Tick, Outcome: &o, Text: fmt.Sprintf("line %d, %s: %s", j.Line, j.Command, o.State)})
 }
 
 // settle asks about the runs that wait and hold nothing.
@@ -371,7 +371,7 @@ func (h *Heartbeat) settle(ctx context.Context) {
 	}
 }
 
-func (h *Heartbeat) say(e Event) {
+func (h *Heartbeat) report(e Event) {
 	e.Time = h.o.Now()
 	h.o.Notify(e)
 }

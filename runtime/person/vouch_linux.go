@@ -120,13 +120,13 @@ func answers(fd int, pid int32) bool {
 		unix.Sendto(fd, []byte(asked), unix.MSG_NOSIGNAL, nil) != nil {
 		return false
 	}
-	said, oob := make([]byte, 64), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
+	text, oob := make([]byte, 64), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	for {
-		n, oobn, _, _, err := unix.Recvmsg(fd, said, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err := unix.Recvmsg(fd, text, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || string(said[:n]) != vouched+asked {
+		if err != nil || string(text[:n]) != vouched+asked {
 			return false
 		}
 		messages, err := unix.ParseSocketControlMessage(oob[:oobn])

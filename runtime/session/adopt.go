@@ -10,10 +10,12 @@ import (
 	"github.com/chant-acp/chant-acp/host/process"
 )
 
-// adoptedRest is how long the output of an adopted child that has ended is read on, before it is closed.
+// adoptedRest is how long the output of an adopted child that has ended is read on, before it is
+// closed.
 const adoptedRest = time.Second
 
-// Register lists a child that somebody else started. The error is a *BadNameError or ErrShutdown; the child is asked to end where it can't be listed.
+// Register lists a child that somebody else started. The error is a *BadNameError or ErrShutdown;
+// the child is asked to end where it can't be listed.
 func (r *Registry) Register(a Adopted) (*Session, error) {
 	if err := checkName(a.Name); err != nil {
 		return nil, err

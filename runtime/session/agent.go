@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxRequests is how many permission requests of an agent may be open; those beyond are cancelled at once.
+	// maxRequests is how many permission requests of an agent may be open; those beyond are
+	// cancelled at once.
 	maxRequests = 64
 	// cancelWait bounds the writing of a cancel to an agent that does not read.
 	cancelWait = 5 * time.Second
@@ -64,8 +65,9 @@ type request struct {
 	answer chan string // gets the option once; "" for cancelled
 }
 
-// Prompt runs a turn and returns when it has ended. When ctx ends first the turn is cancelled, and Prompt returns the cause of ctx without waiting for the agent.
-// The other errors are those of Begin, and what the agent answered.
+// Prompt runs a turn and returns when it has ended. When ctx ends first the turn is cancelled, and
+// Prompt returns the cause of ctx without waiting for the agent. The other errors are those of
+// Begin, and what the agent answered.
 func (s *Session) Prompt(ctx context.Context, text string, meta acp.Meta) (Turn, error) {
 	b, err := s.Begin(text, meta)
 	if err != nil {
@@ -79,8 +81,9 @@ func (s *Session) Prompt(ctx context.Context, text string, meta acp.Meta) (Turn,
 	}
 }
 
-// Begin starts a turn, which the session's Info shows from now on. It ends with Cancel, or with the session, at the latest. meta is the _meta of session/prompt. The error is ErrBusy,
-// ErrStarting, ErrEnded or ErrWrongKind.
+// Begin starts a turn, which the session's Info shows from now on. It ends with Cancel, or with the
+// session, at the latest. meta is the _meta of session/prompt. The error is ErrBusy, ErrStarting,
+// ErrEnded or ErrWrongKind.
 func (s *Session) Begin(text string, meta acp.Meta) (*Begun, error) {
 	a := s.agent
 	if a == nil {
@@ -155,19 +158,19 @@ func (a *agentSide) run(t *turn, text string, meta acp.Meta) {
 	}
 	a.endLine(t)
 	a.session.change(func(i *Info) []notice {
-		told := a.closeRequests(func(r *request) bool { return r.turn == t })
+		notices := a.closeRequests(func(r *request) bool { return r.turn == t })
 		a.turn = nil
 		a.show(i)
 		t.err = err
 		t.result = Turn{StopReason: answer.StopReason, Text: strings.ToValidUTF8(t.text.String(), ""), Cut: t.cut, Meta: answer.Meta}
 		if gate, waits := gateIn(t.number, answer.Meta); waits {
-			told = append(told, notice{EventGate, gate})
+			notices = append(notices, notice{EventGate, gate})
 		}
 		end := TurnEnded{Turn: t.number, StopReason: answer.StopReason, Meta: answer.Meta}
 		if err != nil {
 			end.Error = err.Error()
 		}
-		return append(told, notice{EventTurnEnded, end})
+		return append(notices, notice{EventTurnEnded, end})
 	})
 	close(t.done)
 }
@@ -185,7 +188,8 @@ func gateIn(turn int, meta acp.Meta) (Gate, bool) {
 	return g, true
 }
 
-// call asks the agent. The error says what the agent did, or is the cause of ctx. Where the connection has ended, it waits for the agent's end.
+// call asks the agent. The error says what the agent did, or is the cause of ctx. Where the
+// connection has ended, it waits for the agent's end.
 func (a *agentSide) call(ctx context.Context, method string, params, result any) error {
 	encoded, err := acp.AppendValue(nil, params)
 	if err != nil {
@@ -231,7 +235,8 @@ type endedError struct{ text string }
 func (e *endedError) Error() string { return e.text }
 func (e *endedError) Unwrap() error { return ErrEnded }
 
-// Cancel asks the agent to end its turn, and cancels the requests that are open. Without a turn it does nothing. The error is ErrWrongKind, or that the agent can't be told.
+// Cancel asks the agent to end its turn, and cancels the requests that are open. Without a turn it
+// does nothing. The error is ErrWrongKind, or that the agent can't be told.
 func (s *Session) Cancel() error {
 	a := s.agent
 	if a == nil {
@@ -272,14 +277,15 @@ func (a *agentSide) show(i *Info) {
 	}
 }
 
-// leave begins the end: open requests are cancelled, and the agent finds the end of its input. It says false from the second time on.
+// leave begins the end: open requests are cancelled, and the agent finds the end of its input. It
+// says false from the second time on.
 func (a *agentSide) leave() bool {
 	first := false
 	a.session.change(func(i *Info) []notice {
 		first, a.leaving = !a.leaving, true
-		told := a.closeRequests(func(*request) bool { return true })
+		notices := a.closeRequests(func(*request) bool { return true })
 		a.show(i)
-		return told
+		return notices
 	})
 	if first {
 		_ = a.stdin.Close()
@@ -297,7 +303,8 @@ func (a *agentSide) close(exit process.Exit) {
 	a.work.Wait()
 }
 
-// watch ends an agent whose connection ended: it can't be told anything, or won't say anything, any more.
+// watch ends an agent whose connection ended: it can't be told anything, or won't say anything, any
+// more.
 func (a *agentSide) watch() {
 	<-a.conn.Done()
 	limit := time.NewTimer(agentLeave)
@@ -311,6 +318,6 @@ func (a *agentSide) watch() {
 	if errors.Is(a.conn.Err(), errNoise) {
 		why = "it was ended because it does not speak the protocol"
 	}
-	a.session.because(why)
+	a.session.setReason(why)
 	a.session.child.Stop(process.Cancelled)
 }

@@ -29,8 +29,8 @@ var (
 	errNoise      = errors.New("what it prints is not the protocol")
 )
 
-// StartAgent starts an ACP agent and opens a session in it. ctx bounds the start, as does a limit of a minute. The error is an *AgentError where the
-// program was found and started.
+// StartAgent starts an ACP agent and opens a session in it. ctx bounds the start, as does a limit
+// of a minute. The error is an *AgentError where the program was found and started.
 func (r *Registry) StartAgent(ctx context.Context, spec AgentSpec) (*Session, error) {
 	s, p, err := r.prepare(KindAgent, spec.Name, spec.Command, spec.Cwd, spec.Env)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *agentSide) handshake(ctx context.Context, spec AgentSpec) error {
 	err = a.call(ctx, acp.MethodSessionNew, acp.NewSessionRequest{Cwd: spec.Cwd, McpServers: []acp.McpServer{}, Meta: spec.Meta}, &session)
 	var refused *acp.Error
 	if errors.As(err, &refused) && refused.Code == acp.CodeAuthRequired {
-		return &advisedError{fmt.Errorf("%w; log in to it first, by its own command%s", err, waysIn(hello.AuthMethods))}
+		return &advisedError{fmt.Errorf("%w; log in to it first, by its own command%s", err, authHints(hello.AuthMethods))}
 	}
 	if err == nil && session.SessionID == "" {
 		err = errors.New("its answer to session/new has no sessionId")
@@ -121,7 +121,7 @@ func (a *agentSide) handshake(ctx context.Context, spec AgentSpec) error {
 // clientName is what agents know us by.
 const clientName = "chant-acp-sessions"
 
-func waysIn(methods []acp.AuthMethod) string {
+func authHints(methods []acp.AuthMethod) string {
 	text := ""
 	for i, m := range methods {
 		if i == 0 {
@@ -178,7 +178,8 @@ type advisedError struct{ error }
 
 func (e *advisedError) Unwrap() error { return e.error }
 
-// agentOutput is what an agent prints, without lines that can be no message: some greet on standard output.
+// agentOutput is what an agent prints, without lines that can be no message: some greet on standard
+// output.
 type agentOutput struct {
 	acp.Transport
 	pipe     *io.PipeReader
@@ -188,7 +189,8 @@ type agentOutput struct {
 	first    string // of them
 }
 
-// ReadLine returns the next line that may be a message. It is not called any more when it has failed, and then what the agent prints must go on to be taken.
+// ReadLine returns the next line that may be a message. It is not called any more when it has
+// failed, and then what the agent prints must go on to be taken.
 func (o *agentOutput) ReadLine() ([]byte, error) {
 	line, err := o.nextLine()
 	if err != nil && !errors.Is(err, acp.ErrLineTooLong) {

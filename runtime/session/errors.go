@@ -25,7 +25,8 @@ var (
 	ErrStalled = errors.New("the watcher took nothing for 5 s and was dropped so that the others go on; attach again to see what is there now")
 	// ErrWatchClosed: the watcher, or the subscription to lines, was closed by its owner.
 	ErrWatchClosed = errors.New("the watch was closed")
-	// ErrInputFull: the program does not read its input, and as much as is kept for it waits already.
+	// ErrInputFull: the program does not read its input, and as much as is kept for it waits
+	// already.
 	ErrInputFull = errors.New("the program does not read its input, and no more is kept for it; try again when it does")
 	// ErrShutdown: the registry is shutting down, or has.
 	ErrShutdown = errors.New("the sessions are being shut down; nothing new is started")

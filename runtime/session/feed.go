@@ -17,8 +17,9 @@ const (
 	takeSize = 32 << 10
 )
 
-// feed is what a session prints: the last of its bytes in a ring, and readers that are each at a place of their own in it. A paced feed lets nobody
-// miss a byte: write waits for room. Else, and once it runs free, readers that are overrun are dropped.
+// feed is what a session prints: the last of its bytes in a ring, and readers that are each at a
+// place of their own in it. A paced feed lets nobody miss a byte: write waits for room. Else, and
+// once it runs free, readers that are overrun are dropped.
 type feed struct {
 	paced bool
 	room  chan struct{} // an item when there may be room, for the one writer
@@ -57,7 +58,7 @@ func (f *feed) write(p []byte) {
 		f.mu.Lock()
 		n, overrun := f.put(p)
 		f.mu.Unlock()
-		tellDropped(overrun)
+		reportDropped(overrun)
 		if p = p[n:]; len(p) == 0 {
 			return
 		}
@@ -166,7 +167,8 @@ func partialRune(p []byte) int {
 	return 0
 }
 
-// last returns the position from which on there are at most limit bytes, not inside a rune, as far as can be told.
+// last returns the position from which on there are at most limit bytes, not inside a rune, as far
+// as can be told.
 func (f *feed) last(limit int) int64 {
 	from := max(f.start, f.end-int64(limit))
 	if from == 0 {
@@ -195,7 +197,8 @@ func (f *feed) tail(limit int) []byte {
 	return out
 }
 
-// subscribe makes a reader that begins with the replay, and tells whether that is cut. left is called when it is dropped.
+// subscribe makes a reader that begins with the replay, and tells whether that is cut. left is
+// called when it is dropped.
 func (f *feed) subscribe(left func()) (r *reader, cut bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -255,7 +258,7 @@ func (f *feed) drop(r *reader, why error) {
 	f.giveRoom()
 }
 
-func tellDropped(dropped []*reader) {
+func reportDropped(dropped []*reader) {
 	for _, r := range dropped {
 		if r.left != nil {
 			r.left()
@@ -275,7 +278,7 @@ func (f *feed) watch(now time.Time) {
 	f.armed = true
 	left := oldest.Add(StallLimit).Sub(now)
 	if f.watchdog == nil {
-		f.watchdog = time.AfterFunc(left, f.bark)
+		f.watchdog = time.AfterFunc(left, f.expire)
 		return
 	}
 	f.watchdog.Reset(left)
@@ -291,8 +294,9 @@ func (f *feed) oldest() (since time.Time, pending bool) {
 	return since, pending
 }
 
-// bark drops the readers that took nothing for StallLimit. It runs on a goroutine of the runtime, for an instant.
-func (f *feed) bark() {
+// expire drops the readers that took nothing for StallLimit. It runs on a goroutine of the runtime,
+// for an instant.
+func (f *feed) expire() {
 	f.mu.Lock()
 	f.armed = false
 	now := time.Now()
@@ -305,7 +309,7 @@ func (f *feed) bark() {
 	}
 	f.watch(now)
 	f.mu.Unlock()
-	tellDropped(dropped)
+	reportDropped(dropped)
 }
 
 // has is how much the reader can take.

@@ -61,7 +61,8 @@ func TestFeedManyReaders(t *testing.T) {
 	all.Wait()
 }
 
-// Who comes later sees an end of what was printed and then all the rest: nothing twice, nothing missing.
+// Who comes later sees an end of what was printed and then all the rest: nothing twice, nothing
+// missing.
 func TestFeedNewcomers(t *testing.T) {
 	f := newFeed(true)
 	want := numbers(0, 100_000)
@@ -268,7 +269,8 @@ func TestFeedTakeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Whatever the pieces, each reader gets an end of the output that begins at most Replay before where it came.
+// Whatever the pieces, each reader gets an end of the output that begins at most Replay before
+// where it came.
 func TestFeedProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFeed(true)

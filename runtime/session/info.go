@@ -106,7 +106,8 @@ type TurnStarted struct {
 	Text string `json:"text"`
 }
 
-// TurnEnded is the Data of EventTurnEnded. Error is set where the agent answered with an error, or ended.
+// TurnEnded is the Data of EventTurnEnded. Error is set where the agent answered with an error, or
+// ended.
 type TurnEnded struct {
 	Turn       int            `json:"turn"`
 	StopReason acp.StopReason `json:"stopReason,omitempty"`
@@ -114,7 +115,8 @@ type TurnEnded struct {
 	Meta       acp.Meta       `json:"meta,omitempty"`
 }
 
-// Step is the Data of EventStep: a tool call that began or changed its status, or an entry of the agent's plan that did.
+// Step is the Data of EventStep: a tool call that began or changed its status, or an entry of the
+// agent's plan that did.
 type Step struct {
 	Turn   int    `json:"turn"`
 	ID     string `json:"id"`     // of the tool call, or plan/<n> from 0
@@ -123,8 +125,9 @@ type Step struct {
 	Status string `json:"status"` // pending, in_progress, completed, failed
 }
 
-// Gate is the Data of EventGate: a turn ended and what it began waits for a person, as chant-acp says in _meta.chant of its answer. A gate that is asked as a permission
-// request is an EventRequestOpened.
+// Gate is the Data of EventGate: a turn ended and what it began waits for a person, as chant-acp
+// says in _meta.chant of its answer. A gate that is asked as a permission request is an
+// EventRequestOpened.
 type Gate struct {
 	Turn  int    `json:"turn"`
 	RunID string `json:"runId,omitempty"`
@@ -143,7 +146,8 @@ type PermissionRequest struct {
 	Meta     acp.Meta               `json:"meta,omitempty"`
 }
 
-// RequestClosed is the Data of EventRequestClosed. OptionID is empty where the request was cancelled.
+// RequestClosed is the Data of EventRequestClosed. OptionID is empty where the request was
+// cancelled.
 type RequestClosed struct {
 	ID       string `json:"id"`
 	OptionID string `json:"optionId,omitempty"`

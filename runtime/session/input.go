@@ -10,11 +10,13 @@ import (
 const (
 	// inputSize is how much input is kept for a program that does not read.
 	inputSize = 64 << 10
-	// inputPiece is the most that is written at once, so that a terminal that changes its mode is noticed.
+	// inputPiece is the most that is written at once, so that a terminal that changes its mode is
+	// noticed.
 	inputPiece = 4 << 10
 	// inputWait is how long there may be no room for more.
 	inputWait = 5 * time.Second
-	// lineLimit is after how many bytes a line is handed over to a program on a terminal that collects lines: the kernel drops what is beyond 4095.
+	// lineLimit is after how many bytes a line is handed over to a program on a terminal that
+	// collects lines: the kernel drops what is beyond 4095.
 	lineLimit = 4000
 )
 
@@ -23,7 +25,8 @@ type lineMode interface {
 	LineMode() (eof byte, collects bool)
 }
 
-// input is what waits to be written to a program, so that nobody else waits for a program that does not read.
+// input is what waits to be written to a program, so that nobody else waits for a program that does
+// not read.
 type input struct {
 	to   io.WriteCloser
 	wake chan struct{} // an item when there is something to write
@@ -39,7 +42,8 @@ func newInput(to io.WriteCloser) *input {
 	return &input{to: to, wake: make(chan struct{}, 1), moved: make(chan struct{}), ended: make(chan struct{})}
 }
 
-// put queues p. It waits for room, and returns ErrInputFull when there has been none for inputWait; a part of p may be queued then.
+// put queues p. It waits for room, and returns ErrInputFull when there has been none for inputWait;
+// a part of p may be queued then.
 func (in *input) put(ctx context.Context, p []byte) error {
 	for {
 		n, moved := in.add(p)
@@ -94,7 +98,8 @@ func (in *input) wait(ctx context.Context, moved <-chan struct{}) error {
 	}
 }
 
-// run writes what is put, until a write fails or end is closed. Its owner closes the writer at the program's end, which makes a write fail.
+// run writes what is put, until a write fails or end is closed. Its owner closes the writer at the
+// program's end, which makes a write fail.
 func (in *input) run(end <-chan struct{}) {
 	defer close(in.ended)
 	for {
@@ -148,10 +153,12 @@ func (in *input) write(p []byte) error {
 	return nil
 }
 
-// untilHandOver returns how much of p to write before the line has to be handed over, by eof; 0 when it has not to be.
+// untilHandOver returns how much of p to write before the line has to be handed over, by eof; 0
+// when it has not to be.
 //
-// The character means the end of the input where it comes first on a line, so that it follows only a byte that is surely part of the line: not one that may
-// edit it, or end it, or interrupt the program.
+// The character means the end of the input where it comes first on a line, so that it follows only
+// a byte that is surely part of the line: not one that may edit it, or end it, or interrupt the
+// program.
 func (in *input) untilHandOver(p []byte) (n int, eof byte) {
 	tty, ok := in.to.(lineMode)
 	if !ok {

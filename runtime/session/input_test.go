@@ -77,7 +77,8 @@ type lineTerminal struct{ slowWriter }
 
 func (*lineTerminal) LineMode() (byte, bool) { return 4, true }
 
-// A line is handed over only after a byte that is part of it: elsewhere the character means the end of the input.
+// A line is handed over only after a byte that is part of it: elsewhere the character means the end
+// of the input.
 func TestInputHandsLinesOver(t *testing.T) {
 	long := bytes.Repeat([]byte("a"), lineLimit)
 	for name, c := range map[string]struct {

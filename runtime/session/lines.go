@@ -19,8 +19,10 @@ type Lines struct {
 	unhook func() bool
 }
 
-// Lines subscribes to the output of a session of any kind as lines of text without escape sequences: those that are there, and those that come. The lines of an agent
-// are what it says. A line of more than 4 KiB goes on in the next. The subscriber is held to the same pace as a [Watcher]. The subscription ends with ctx, too. The error is ErrEnded where nothing is left.
+// Lines subscribes to the output of a session of any kind as lines of text without escape
+// sequences: those that are there, and those that come. The lines of an agent are what it says. A
+// line of more than 4 KiB goes on in the next. The subscriber is held to the same pace as a
+// [Watcher]. The subscription ends with ctx, too. The error is ErrEnded where nothing is left.
 func (s *Session) Lines(ctx context.Context) (*Lines, error) {
 	if s.feed == nil {
 		return nil, ErrEnded
@@ -31,7 +33,8 @@ func (s *Session) Lines(ctx context.Context) (*Lines, error) {
 	return l, nil
 }
 
-// Next returns the next line, without its end. An unfinished one is returned at the end. The error is that of [Watcher.Read]. One goroutine calls Next.
+// Next returns the next line, without its end. An unfinished one is returned at the end. The error
+// is that of [Watcher.Read]. One goroutine calls Next.
 func (l *Lines) Next(ctx context.Context) (string, error) {
 	for {
 		line, n := l.text.Next(l.rest)

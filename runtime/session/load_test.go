@@ -17,7 +17,8 @@ import (
 // loadVar is how many seconds the whole load takes; without it a short one is run.
 const loadVar = "SESSION_TEST_LOAD"
 
-// Terminals with three watchers each print as fast as they are read. Nobody misses a byte, and memory stays bounded.
+// Terminals with three watchers each print as fast as they are read. Nobody misses a byte, and
+// memory stays bounded.
 func TestManyTerminals(t *testing.T) {
 	terminals, length := 20, 2*time.Second
 	if text := os.Getenv(loadVar); text != "" {
@@ -112,7 +113,8 @@ func countFiles(t *testing.T) int {
 	return len(files)
 }
 
-// A terminal whose watcher reads nothing goes on for the others, with real programs and the real clock.
+// A terminal whose watcher reads nothing goes on for the others, with real programs and the real
+// clock.
 func TestStalledWatcherOfATerminal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes five seconds")

@@ -31,23 +31,27 @@ const (
 	TextLimit = 1 << 20
 	// MaxName is the length of a session's name in bytes.
 	MaxName = 100
-	// KeptEnded is how many sessions that have ended stay listed; the oldest are forgotten for the next.
+	// KeptEnded is how many sessions that have ended stay listed; the oldest are forgotten for the
+	// next.
 	KeptEnded = 256
-	// shutdownLimit bounds a shutdown. All that is under the guard has ended by then; what was adopted may not have.
+	// shutdownLimit bounds a shutdown. All that is under the guard has ended by then; what was
+	// adopted may not have.
 	shutdownLimit = 4500 * time.Millisecond
 	// keptOutput is how many of them can still be read.
 	keptOutput = 32
-	// keptCalls is how many calls that have ended stay listed. There may be many of them, and they must not
-	// take the room of what people started.
+	// keptCalls is how many calls that have ended stay listed. There may be many of them, and they
+	// must not take the room of what people started.
 	keptCalls = 32
 )
 
 // Options are what a Registry is made with.
 type Options struct {
-	// StateFile is the absolute path of the file in which the sessions are written down, to be listed after a restart; empty: nowhere. Its folder must be there.
+	// StateFile is the absolute path of the file in which the sessions are written down, to be
+	// listed after a restart; empty: nowhere. Its folder must be there.
 	StateFile string
 	Log       zerolog.Logger
-	// Notify is told what happens, one event at a time and in order. It must not block, and may ask (List, Find, Info, Requests) but not change anything.
+	// Notify is told what happens, one event at a time and in order. It must not block, and may ask
+	// (List, Find, Info, Requests) but not change anything.
 	Notify func(Event)
 	// Env is the environment of children, each entry "NAME=value"; nil: the calling process's.
 	Env []string
@@ -62,7 +66,7 @@ type Registry struct {
 	// startLimit bounds the start of an agent.
 	startLimit time.Duration
 
-	telling sync.Mutex // held while something changes and is told, so that all see one order
+	notifying sync.Mutex // held while something changes and is told, so that all see one order
 
 	mu       sync.Mutex
 	sessions []*Session // the oldest first
@@ -70,8 +74,9 @@ type Registry struct {
 	running  sync.WaitGroup // one for each session that has not ended, and each start
 }
 
-// Open makes a registry. It lists the sessions of the last one that used the state file; those that had not ended then have now. A state file that can't be
-// understood is set aside and logged; the error is that one can't be read or set aside.
+// Open makes a registry. It lists the sessions of the last one that used the state file; those that
+// had not ended then have now. A state file that can't be understood is set aside and logged; the
+// error is that one can't be read or set aside.
 func Open(o Options) (*Registry, error) {
 	if o.Env == nil {
 		o.Env = os.Environ()
@@ -91,7 +96,8 @@ func Open(o Options) (*Registry, error) {
 	return r, nil
 }
 
-// Version grows before anything that List returns changes: whoever asks for it before List, and gets the same number later, has what List would return.
+// Version grows before anything that List returns changes: whoever asks for it before List, and
+// gets the same number later, has what List would return.
 func (r *Registry) Version() uint64 { return r.version.Load() }
 
 // List returns all sessions, the oldest first.
@@ -110,8 +116,8 @@ func (r *Registry) all() []*Session {
 	return slices.Clone(r.sessions)
 }
 
-// Find returns the session of an id, else of a name. Where several have the name, one that has not ended is preferred to those that have. The error is
-// ErrNotFound or an *AmbiguousError.
+// Find returns the session of an id, else of a name. Where several have the name, one that has not
+// ended is preferred to those that have. The error is ErrNotFound or an *AmbiguousError.
 func (r *Registry) Find(idOrName string) (*Session, error) {
 	var live, ended []*Session
 	for _, s := range r.all() {
@@ -157,10 +163,10 @@ func (r *Registry) Forget(idOrName string) error {
 }
 
 func (r *Registry) forget(s *Session) {
-	r.telling.Lock()
-	defer r.telling.Unlock()
+	r.notifying.Lock()
+	defer r.notifying.Unlock()
 	if r.remove(s) {
-		r.tell(EventForgotten, s.Info(), nil)
+		r.notify(EventForgotten, s.Info(), nil)
 	}
 }
 
@@ -176,8 +182,8 @@ func (r *Registry) remove(s *Session) bool {
 	return i >= 0
 }
 
-// tell tells of an event; the caller holds telling.
-func (r *Registry) tell(kind string, info Info, data any) {
+// notify passes an event on to Options.Notify; the caller holds notifying.
+func (r *Registry) notify(kind string, info Info, data any) {
 	switch kind {
 	case EventStarted, EventEnded, EventRenamed, EventForgotten:
 		r.saver.changed()
@@ -210,8 +216,8 @@ func (r *Registry) enter(s *Session) error {
 	return nil
 }
 
-// tidy forgets what ended long ago, and lets go of the output of what ended a while ago.
-func (r *Registry) tidy() {
+// dropEnded forgets what ended long ago, and lets go of the output of what ended a while ago.
+func (r *Registry) dropEnded() {
 	type past struct {
 		s     *Session
 		ended time.Time
@@ -239,8 +245,9 @@ func (r *Registry) tidy() {
 	}
 }
 
-// Shutdown ends all sessions, the agents first because they may use the others, and waits for them. It takes less than 5 s, or until ctx ends, and then names what
-// is left. Nothing can be started any more.
+// Shutdown ends all sessions, the agents first because they may use the others, and waits for them.
+// It takes less than 5 s, or until ctx ends, and then names what is left. Nothing can be started
+// any more.
 func (r *Registry) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
@@ -293,7 +300,8 @@ func leaveAll(ctx context.Context, all []*Session) error {
 	return nil
 }
 
-// newID returns an id for a session of a kind: short enough to be typed, and long enough never to come again.
+// newID returns an id for a session of a kind: short enough to be typed, and long enough never to
+// come again.
 func newID(kind Kind) string {
 	return string(kind[:1]) + "-" + strings.ToLower(rand.Text()[:12])
 }

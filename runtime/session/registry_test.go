@@ -445,7 +445,7 @@ func TestEndedAreForgotten(t *testing.T) {
 		<-terminal(t, r, "echo y").Done()
 	}
 	told.await(t, EventForgotten)
-	r.tidy()
+	r.dropEnded()
 	if got := s.ReadTerminal(10); len(got) != 0 {
 		t.Errorf("%q is kept", got)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 )
 
-// RequestPermission keeps a question of the agent until it is answered. Nothing is ever answered by itself.
+// RequestPermission keeps a question of the agent until it is answered. Nothing is ever answered by
+// itself.
 func (a *agentSide) RequestPermission(ctx context.Context, ask acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
 	r := a.open(ask)
 	select {
@@ -18,9 +19,9 @@ func (a *agentSide) RequestPermission(ctx context.Context, ask acp.RequestPermis
 	case <-ctx.Done():
 	}
 	a.session.change(func(i *Info) []notice {
-		told := a.closeRequests(func(open *request) bool { return open == r })
+		notices := a.closeRequests(func(open *request) bool { return open == r })
 		a.show(i)
-		return told
+		return notices
 	})
 	return permission(<-r.answer), nil // it may have been answered in this moment
 }
@@ -33,7 +34,8 @@ func permission(option string) acp.RequestPermissionResponse {
 	return acp.RequestPermissionResponse{Outcome: outcome}
 }
 
-// open lists a request, or cancels it: one of another session, of a turn that was cancelled, or one too many.
+// open lists a request, or cancels it: one of another session, of a turn that was cancelled, or one
+// too many.
 func (a *agentSide) open(ask acp.RequestPermissionRequest) *request {
 	r := &request{answer: make(chan string, 1)}
 	a.session.change(func(i *Info) []notice {
@@ -55,16 +57,16 @@ func (a *agentSide) open(ask acp.RequestPermissionRequest) *request {
 }
 
 // closeRequests cancels those that which says; the caller holds the lock.
-func (a *agentSide) closeRequests(which func(*request) bool) (told []notice) {
+func (a *agentSide) closeRequests(which func(*request) bool) (notices []notice) {
 	a.requests = slices.DeleteFunc(a.requests, func(r *request) bool {
 		if !which(r) {
 			return false
 		}
 		r.answer <- ""
-		told = append(told, notice{EventRequestClosed, RequestClosed{ID: r.ID}})
+		notices = append(notices, notice{EventRequestClosed, RequestClosed{ID: r.ID}})
 		return true
 	})
-	return told
+	return notices
 }
 
 // Requests returns the open permission requests, the oldest first.
@@ -81,7 +83,8 @@ func (s *Session) Requests() []PermissionRequest {
 	return open
 }
 
-// Answer answers an open permission request. The error is ErrNoSuchRequest, a *BadOptionError, or ErrWrongKind.
+// Answer answers an open permission request. The error is ErrNoSuchRequest, a *BadOptionError, or
+// ErrWrongKind.
 func (s *Session) Answer(id, optionID string) (err error) {
 	a := s.agent
 	if a == nil {

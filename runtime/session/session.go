@@ -10,7 +10,8 @@ import (
 	"github.com/chant-acp/chant-acp/host/process"
 )
 
-// agentLeave is what an agent gets to leave by itself at the end of its input, before it is told by signals.
+// agentLeave is what an agent gets to leave by itself at the end of its input, before it is told by
+// signals.
 const agentLeave = 500 * time.Millisecond
 
 // Session is one of a Registry.
@@ -68,18 +69,19 @@ type notice struct {
 	data  any
 }
 
-// change changes what is known of the session, and tells of what f returns. f must not call anything that locks.
+// change changes what is known of the session, and tells of what f returns. f must not call
+// anything that locks.
 func (s *Session) change(f func(*Info) []notice) {
 	r := s.registry
-	r.telling.Lock()
-	defer r.telling.Unlock()
+	r.notifying.Lock()
+	defer r.notifying.Unlock()
 	s.mu.Lock()
 	r.version.Add(1)
-	told := f(&s.info)
+	notices := f(&s.info)
 	info := s.infoNow()
 	s.mu.Unlock()
-	for _, n := range told {
-		r.tell(n.event, info, n.data)
+	for _, n := range notices {
+		r.notify(n.event, info, n.data)
 	}
 }
 
@@ -95,8 +97,9 @@ func (s *Session) Rename(name string) error {
 	return nil
 }
 
-// Kill ends it: SIGHUP to a terminal's programs, SIGTERM, and SIGKILL after 2 s. An agent gets half a second to leave by itself first. A second Kill sends SIGKILL at once. It
-// returns when the session has ended, or the cause of ctx. For one that has ended it does nothing.
+// Kill ends it: SIGHUP to a terminal's programs, SIGTERM, and SIGKILL after 2 s. An agent gets half
+// a second to leave by itself first. A second Kill sends SIGKILL at once. It returns when the
+// session has ended, or the cause of ctx. For one that has ended it does nothing.
 func (s *Session) Kill(ctx context.Context) error {
 	s.stop(ctx, process.Cancelled)
 	select {
@@ -113,10 +116,10 @@ func (s *Session) stop(ctx context.Context, why process.Cause) {
 		return
 	}
 	if why == process.Leaving {
-		s.because("it was ended because everything was shut down")
+		s.setReason("it was ended because everything was shut down")
 		s.feed.runFree() // who reads slowly can't hold up the rest
 	} else {
-		s.because("it was killed on request")
+		s.setReason("it was killed on request")
 	}
 	if s.agent != nil && s.agent.leave() {
 		limit := time.NewTimer(agentLeave)
@@ -130,8 +133,8 @@ func (s *Session) stop(ctx context.Context, why process.Cause) {
 	s.child.Stop(why)
 }
 
-// because keeps the first reason for its end.
-func (s *Session) because(why string) {
+// setReason keeps the first reason for its end.
+func (s *Session) setReason(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.why == "" {
@@ -139,14 +142,15 @@ func (s *Session) because(why string) {
 	}
 }
 
-// reason is what because kept.
+// reason is what setReason kept.
 func (s *Session) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.why, "it was ended")
 }
 
-// supervise waits for the end of the child and tells of it. One goroutine of each session runs it; the registry waits for that.
+// supervise waits for the end of the child and tells of it. One goroutine of each session runs it;
+// the registry waits for that.
 func (s *Session) supervise() {
 	defer s.registry.running.Done()
 	var helpers sync.WaitGroup
@@ -173,7 +177,7 @@ func (s *Session) supervise() {
 	})
 	s.feed.close()
 	close(s.done)
-	s.registry.tidy()
+	s.registry.dropEnded()
 }
 
 // end writes down how it ended.
@@ -191,7 +195,8 @@ func (s *Session) end(i *Info, exit process.Exit) {
 	}
 }
 
-// ReadTerminal returns at most the last limit bytes of the output of a session of any kind, cut at a rune; never more than [Replay].
+// ReadTerminal returns at most the last limit bytes of the output of a session of any kind, cut at
+// a rune; never more than [Replay].
 func (s *Session) ReadTerminal(limit int) []byte {
 	if s.feed == nil {
 		return nil
@@ -199,8 +204,10 @@ func (s *Session) ReadTerminal(limit int) []byte {
 	return s.feed.tail(limit)
 }
 
-// WriteTerminal writes to a terminal, or to the standard input of a process. It returns when the bytes are queued. When the program does not read and the queue is full, it waits for
-// at most 5 s or ctx, and returns ErrInputFull or the cause of ctx; a part of p may be queued then. The error may be ErrEnded or ErrWrongKind, too.
+// WriteTerminal writes to a terminal, or to the standard input of a process. It returns when the
+// bytes are queued. When the program does not read and the queue is full, it waits for at most 5 s
+// or ctx, and returns ErrInputFull or the cause of ctx; a part of p may be queued then. The error
+// may be ErrEnded or ErrWrongKind, too.
 func (s *Session) WriteTerminal(ctx context.Context, p []byte) error {
 	switch {
 	case s.Info().State == StateEnded:

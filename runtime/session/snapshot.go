@@ -29,7 +29,8 @@ type stateFile struct {
 	Sessions []Info `json:"sessions"`
 }
 
-// load reads the sessions of the last registry, all of which have ended. A file that is no state file is set aside.
+// load reads the sessions of the last registry, all of which have ended. A file that is no state
+// file is set aside.
 func load(path string, log zerolog.Logger) ([]Info, error) {
 	if path == "" {
 		return nil, nil
@@ -48,11 +49,11 @@ func load(path string, log zerolog.Logger) ([]Info, error) {
 	}
 	past, err := parseState(raw)
 	if err != nil {
-		aside, moved := durable.SetAside(path)
-		if moved != nil {
-			return nil, fmt.Errorf("%s can't be understood (%w): %w; move it away", path, err, moved)
+		quarantined, moveErr := durable.SetAside(path)
+		if moveErr != nil {
+			return nil, fmt.Errorf("%s can't be understood (%w): %w; move it away", path, err, moveErr)
 		}
-		log.Warn().Err(err).Str("file", aside).Msg("the list of earlier sessions could not be understood and was set aside; the list begins anew")
+		log.Warn().Err(err).Str("file", quarantined).Msg("the list of earlier sessions could not be understood and was set aside; the list begins anew")
 		return nil, nil
 	}
 	return past, nil
@@ -99,7 +100,8 @@ func pastSession(r *Registry, info Info) *Session {
 	return &Session{id: info.ID, kind: info.Kind, registry: r, info: info, done: done}
 }
 
-// saver writes the state file whenever something has changed, from one goroutine: a burst of changes is one write.
+// saver writes the state file whenever something has changed, from one goroutine: a burst of
+// changes is one write.
 type saver struct {
 	wake chan struct{} // an item when something has changed
 	quit chan struct{}

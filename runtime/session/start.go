@@ -65,11 +65,13 @@ type Adopted struct {
 	Cwd  string
 	PID  int
 	MCP  bool
-	// Output is read to its end; nil: there is none. Closing it, if it can be closed, has to end a Read.
+	// Output is read to its end; nil: there is none. Closing it, if it can be closed, has to end a
+	// Read.
 	Output io.Reader
 	// Input takes what is written to the session; nil: nothing does. Its Close has to end a Write.
 	Input io.WriteCloser
-	// Wait returns when it has ended, with an exit code of 128+n and a name where signal n ended it. It is called once.
+	// Wait returns when it has ended, with an exit code of 128+n and a name where signal n ended
+	// it. It is called once.
 	Wait func() (code int, signal string)
 	// Stop asks for its end without waiting for it. It may be called more than once.
 	Stop func()
@@ -92,7 +94,8 @@ func (r *Registry) StartTerminal(ctx context.Context, spec TerminalSpec) (*Sessi
 	return s.start(ctx, p)
 }
 
-// StartProcess starts a program with a pipe for its input and one for its output and errors. ctx bounds only the start.
+// StartProcess starts a program with a pipe for its input and one for its output and errors. ctx
+// bounds only the start.
 func (r *Registry) StartProcess(ctx context.Context, spec ProcessSpec) (*Session, error) {
 	s, p, err := r.prepare(KindProcess, spec.Name, spec.Argv, spec.Cwd, spec.Env)
 	if err != nil {
@@ -130,8 +133,9 @@ func (r *Registry) newSession(kind Kind, name string, argv []string, cwd string)
 	}
 }
 
-// childEnv adds entries to the environment of children; of several of a name the last one stays, because programs do not agree on which counts. The size of the terminal that
-// we may have been started on is not theirs.
+// childEnv adds entries to the environment of children; of several of a name the last one stays,
+// because programs do not agree on which counts. The size of the terminal that we may have been
+// started on is not theirs.
 func childEnv(base, more []string) []string {
 	at := make(map[string]int)
 	var env []string
@@ -171,19 +175,20 @@ func (s *Session) start(ctx context.Context, spec process.Spec) (*Session, error
 	return s, nil
 }
 
-// adopt lists the session of a child that runs, whose registry counts it already, and sees to it until its end. A session that is starting is not told of yet.
+// adopt lists the session of a child that runs, whose registry counts it already, and sees to it
+// until its end. A session that is starting is not told of yet.
 func (s *Session) adopt(c child, in io.WriteCloser) error {
 	s.child, s.info.PID = c, c.PID()
 	if in != nil {
 		s.input = newInput(in)
 	}
 	r := s.registry
-	r.telling.Lock()
+	r.notifying.Lock()
 	err := r.enter(s)
 	if err == nil && s.info.State == StateRunning {
-		r.tell(EventStarted, s.Info(), nil)
+		r.notify(EventStarted, s.Info(), nil)
 	}
-	r.telling.Unlock()
+	r.notifying.Unlock()
 	if err != nil {
 		s.feed.runFree()
 		c.Stop(process.Leaving)

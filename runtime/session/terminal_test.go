@@ -105,7 +105,8 @@ func TestTerminalSizes(t *testing.T) {
 	size(reader, "50 200") // nothing of that did anything
 }
 
-// A line that is longer than the kernel keeps comes whole, to those who read much at once and to those who read byte by byte.
+// A line that is longer than the kernel keeps comes whole, to those who read much at once and to
+// those who read byte by byte.
 func TestTerminalLongLines(t *testing.T) {
 	const size = 20_000
 	for _, reader := range []string{"wc -c", "read -r x; echo ${#x}", "dd bs=1 count=20001 2>/dev/null | wc -c"} {

@@ -7,7 +7,8 @@ import (
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
-// maxSteps is how many tool calls and entries of a plan are known of a turn; beyond that they are not told of.
+// maxSteps is how many tool calls and entries of a plan are known of a turn; beyond that they are
+// not told of.
 const maxSteps = 1000
 
 // SessionUpdate takes in what the agent says. It is called on the connection's reading goroutine.

@@ -13,9 +13,11 @@ type Watcher struct {
 	closing    sync.Once
 }
 
-// Attach makes a watcher of a terminal: what is there and what comes are taken under one lock, so that nothing is missed or doubled. The terminal takes the smallest size of its
-// watchers, and keeps the last one when they are gone. Both 0: the watcher has no size of its own. A terminal that has ended can be watched too: what is left of it, then the
-// end. The error is a *BadSizeError, ErrWrongKind, or ErrEnded where nothing is left.
+// Attach makes a watcher of a terminal: what is there and what comes are taken under one lock, so
+// that nothing is missed or doubled. The terminal takes the smallest size of its watchers, and
+// keeps the last one when they are gone. Both 0: the watcher has no size of its own. A terminal
+// that has ended can be watched too: what is left of it, then the end. The error is a
+// *BadSizeError, ErrWrongKind, or ErrEnded where nothing is left.
 func (s *Session) Attach(cols, rows int) (*Watcher, error) {
 	if cols != 0 || rows != 0 {
 		if err := checkSize(cols, rows); err != nil {
@@ -37,12 +39,12 @@ func (s *Session) Attach(cols, rows int) (*Watcher, error) {
 		s.watchers = make(map[*Watcher]struct{})
 	}
 	s.watchers[w] = struct{}{}
-	s.fit()
+	s.resize()
 	return w, nil
 }
 
-// fit gives the terminal the smallest size of its watchers; the caller holds the lock.
-func (s *Session) fit() {
+// resize gives the terminal the smallest size of its watchers; the caller holds the lock.
+func (s *Session) resize() {
 	cols, rows := 0, 0
 	for w := range s.watchers {
 		if w.cols != 0 && (cols == 0 || w.cols < cols) {
@@ -68,15 +70,17 @@ func (w *Watcher) leave() {
 	defer s.mu.Unlock()
 	s.registry.version.Add(1)
 	delete(s.watchers, w)
-	s.fit()
+	s.resize()
 }
 
-// Read returns the next bytes, at least one, valid until the next Read: first what was there, then what comes. A rune is never split, as far as the output is UTF-8. The error is
-// io.EOF after the end of the terminal and its output, ErrStalled when the watcher was dropped, or the cause of ctx. One goroutine reads.
+// Read returns the next bytes, at least one, valid until the next Read: first what was there, then
+// what comes. A rune is never split, as far as the output is UTF-8. The error is io.EOF after the
+// end of the terminal and its output, ErrStalled when the watcher was dropped, or the cause of ctx.
+// One goroutine reads.
 func (w *Watcher) Read(ctx context.Context) ([]byte, error) { return w.reader.take(ctx) }
 
-// Progress says that a part of what Read returned has arrived: who takes a little at a time is slow, and not
-// dropped for taking nothing.
+// Progress says that a part of what Read returned has arrived: who takes a little at a time is
+// slow, and not dropped for taking nothing.
 func (w *Watcher) Progress() { w.reader.progress() }
 
 // Write is [Session.WriteTerminal].
@@ -95,11 +99,12 @@ func (w *Watcher) Resize(cols, rows int) error {
 	}
 	s.registry.version.Add(1)
 	w.cols, w.rows = cols, rows
-	s.fit()
+	s.resize()
 	return nil
 }
 
-// Exit tells how the terminal's program ended. ok is false while it runs, and when the end was not seen.
+// Exit tells how the terminal's program ended. ok is false while it runs, and when the end was not
+// seen.
 func (w *Watcher) Exit() (code int, signal string, ok bool) {
 	info := w.session.Info()
 	if info.ExitCode == nil {

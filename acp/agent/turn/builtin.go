@@ -48,20 +48,20 @@ func (s *Thread) sortHistory() {
 func (t *Turn) builtin(allow host.AllowList, inv *command.Invocation) outcome {
 	switch inv.Name {
 	case "help":
-		return t.tellText(view.Fenced(allow.Registry.Help(inv.Args, t.parseOptions())))
+		return t.sayText(view.Fenced(allow.Registry.Help(inv.Args, t.parseOptions())))
 	case "explain":
 		text, err := allow.Registry.Explain(inv.Args, t.parseOptions())
 		if err != nil {
-			return t.tellText(view.Refusal(err))
+			return t.sayText(view.Refusal(err))
 		}
-		return t.tellText(view.Fenced(text))
+		return t.sayText(view.Fenced(text))
 	case "history":
 		return t.deferred(func() outcome {
 			t.session.catchUp(t.context())
 			if t.stopped() {
 				return t.stoppedBeforeStart("")
 			}
-			return t.tellText(t.session.historyText(count(inv.Args, 20)))
+			return t.sayText(t.session.historyText(count(inv.Args, 20)))
 		})
 	case "again":
 		return t.later(nil, func() outcome { return t.again(allow, count(inv.Args, 1)) })
@@ -76,8 +76,8 @@ func (t *Turn) builtin(allow host.AllowList, inv *command.Invocation) outcome {
 	return t.refuse(fmt.Errorf("%s is not part of this version", view.Code(inv.Name)))
 }
 
-// tellText ends a turn that only said something.
-func (t *Turn) tellText(text string) outcome {
+// sayText ends a turn that only shows a text.
+func (t *Turn) sayText(text string) outcome {
 	t.recorder.say(text)
 	return outcome{reason: acp.StopEndTurn, state: view.StateCompleted}
 }

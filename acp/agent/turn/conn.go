@@ -131,13 +131,13 @@ type Log interface {
 	Follow(ctx context.Context, f func(view.Event))
 	// Named keeps that the thread got its title.
 	Named()
-	// News is what the client has to be told of how the thread is kept, "" for
+	// Warning is what the client has to be told of how the thread is kept, "" for
 	// nothing. Each is told once.
-	News() string
+	Warning() string
 	// Observed says whether somebody wants to know of a turn that begins now.
 	Observed() bool
-	// Ended takes the events of an observed turn that ended; Tell passes them on, in
+	// Ended takes the events of an observed turn that ended; Deliver passes them on, in
 	// the order of the turns, and may wait.
 	Ended(turn []view.Event)
-	Tell()
+	Deliver()
 }

@@ -217,7 +217,7 @@ func (x *execution) conclude(res host.Result) outcome {
 		r.Status = acp.ToolCompleted
 	}
 	x.End(r)
-	t.recorder.say(view.Closing(x.inv, e.state, res, x.output, t.Said()))
+	t.recorder.say(view.Closing(x.inv, e.state, res, x.output, t.TextShown()))
 	return e
 }
 

@@ -138,8 +138,8 @@ type gateAnswer struct {
 	gone          error       // why the run does not wait any more
 }
 
-// watched is what came of watching the record.
-type watched struct {
+// awaited is what came of watching the record.
+type awaited struct {
 	wait host.OpWait
 	err  error
 }
@@ -149,10 +149,10 @@ func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWa
 	t := r.turn
 	ctx, done := context.WithCancelCause(t.context())
 	defer done(nil)
-	record := make(chan watched, 1)
+	record := make(chan awaited, 1)
 	go func() { // ends with ctx; waited for below
 		w, err := r.rt.AwaitDecision(ctx, run.ID, w.RequestID)
-		record <- watched{w, err}
+		record <- awaited{w, err}
 		done(errDecided)
 	}()
 	answer, err := t.conn.RequestPermission(ctx, gateRequest(t.session.ID, call, w))

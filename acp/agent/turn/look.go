@@ -102,18 +102,18 @@ func (t *Turn) lookOrDecide(inv *command.Invocation) (outcome, error) {
 		return t.runLog(rt, ref, inv.Op.Follow)
 	case "run status":
 		info, err := rt.RunInfo(t.context(), ref)
-		return t.toldOf(info, view.RunText(info, t.noPerson() == "")), err
+		return t.describeRun(info, view.RunText(info, t.noPerson() == "")), err
 	case "run verify":
 		return t.verifyRuns(rt, ref)
 	case "run cancel":
 		info, err := rt.CancelRun(t.context(), ref, t.actor())
-		return t.toldOf(info, fmt.Sprintf("%sThe run %s of %s is %s.\n", t.markOf(info.Env), info.ID, view.Code(info.Op), info.State)), err
+		return t.describeRun(info, fmt.Sprintf("%sThe run %s of %s is %s.\n", t.markOf(info.Env), info.ID, view.Code(info.Op), info.State)), err
 	case "approve":
 		w, err := rt.Decide(t.context(), gateAnswerOf(inv.Op, true, t.actor()))
-		return t.toldOfWait(w), err
+		return t.describeWait(w), err
 	case "signal":
 		w, err := rt.Signal(t.context(), host.EventSignal{Key: inv.Op.Key, Payload: inv.Op.Payload, RunID: inv.Op.Run, Actor: t.actor()})
-		return t.toldOfWait(w), err
+		return t.describeWait(w), err
 	}
 	return outcome{}, fmt.Errorf("%s is not part of this version", view.Code(inv.Name))
 }
@@ -131,9 +131,9 @@ func (t *Turn) rejectGate(inv *command.Invocation) outcome {
 	return r.decide(gateAnswerOf(inv.Op, false, t.actor()))
 }
 
-// toldOf ends a turn that told of a run. It is not told where there was an error,
+// describeRun ends a turn that showed a run. It is not told where there was an error,
 // which the caller has.
-func (t *Turn) toldOf(info host.RunInfo, text string) outcome {
+func (t *Turn) describeRun(info host.RunInfo, text string) outcome {
 	e := outcome{reason: acp.StopEndTurn, state: view.StateCompleted, meta: chantMeta{RunID: info.ID}}
 	if info.ID != "" {
 		t.recorder.say(text)
@@ -141,8 +141,8 @@ func (t *Turn) toldOf(info host.RunInfo, text string) outcome {
 	return e
 }
 
-// toldOfWait ends a turn in which something was decided.
-func (t *Turn) toldOfWait(w host.OpWait) outcome {
+// describeWait ends a turn in which something was decided.
+func (t *Turn) describeWait(w host.OpWait) outcome {
 	if w.State != host.WaitApproved && w.State != host.WaitSignaled {
 		return outcome{} // the caller has the error
 	}
@@ -170,13 +170,13 @@ func (t *Turn) listOps(rt host.Runtime, asJSON bool) (outcome, error) {
 		if err := set.WriteJSON(&b); err != nil {
 			return outcome{}, err
 		}
-		return t.tellText(view.Fenced(b.String())), nil
+		return t.sayText(view.Fenced(b.String())), nil
 	}
 	runs, err := rt.Runs(t.context(), host.RunQuery{Limit: maxListed})
 	if err != nil {
 		return outcome{}, err
 	}
-	return t.tellText(view.Fenced(set.List(func(name string) string {
+	return t.sayText(view.Fenced(set.List(func(name string) string {
 		for _, r := range runs {
 			if r.Op == name {
 				return resultText(r)
@@ -204,9 +204,9 @@ func (t *Turn) listRuns(rt host.Runtime, l *command.OpLine) (outcome, error) {
 		return outcome{}, err
 	}
 	if len(runs) == 0 {
-		return t.tellText("There are no such runs in this project."), nil
+		return t.sayText("There are no such runs in this project."), nil
 	}
-	return t.tellText(view.Fenced(view.RunTable(runs))), nil
+	return t.sayText(view.Fenced(view.RunTable(runs))), nil
 }
 
 // verifyRuns says which of the runs are not what was written.
@@ -216,7 +216,7 @@ func (t *Turn) verifyRuns(rt host.Runtime, ref host.RunRef) (outcome, error) {
 		return outcome{}, err
 	}
 	text, whole := view.ChecksText(checks)
-	e := t.tellText(text)
+	e := t.sayText(text)
 	if !whole {
 		e.state = view.StateFailed
 	}

@@ -55,8 +55,8 @@ func (r *recorder) Add(e view.Event) {
 // Show implements view.Recorder.
 func (r *recorder) Show(u acp.SessionUpdate) { r.session.Notify(r.batch, u) }
 
-// Said implements view.Recorder.
-func (r *recorder) Said() bool { return r.view.Said() }
+// TextShown implements view.Recorder.
+func (r *recorder) TextShown() bool { return r.view.TextShown() }
 
 // say adds text that the agent says.
 func (r *recorder) say(text string) {

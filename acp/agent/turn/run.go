@@ -190,7 +190,7 @@ func (r *opTurn) conclude(res host.OpResult) outcome {
 	if r.inv.Name != "run" { // a rejection did its work
 		line = view.RunLine(res.Run)
 	}
-	text := view.RunClosing(r.mark, line, res, t.Said(), t.noPerson() == "")
+	text := view.RunClosing(r.mark, line, res, t.TextShown(), t.noPerson() == "")
 	if e.state == view.StateWaiting {
 		w := openGate(res.Run.Waits)
 		if w != nil {

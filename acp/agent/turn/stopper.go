@@ -43,9 +43,9 @@ func (s *stopper) stop(why host.Stop) {
 	}
 }
 
-// doom records the first reason ahead of stop: from here on the turn starts no
+// forbidStart records the first reason ahead of stop: from here on the turn starts no
 // program.
-func (s *stopper) doom(why host.Stop) {
+func (s *stopper) forbidStart(why host.Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.first == host.StopNone {

@@ -82,7 +82,7 @@ func (t *Turn) Begin() bool {
 	}
 	t.finish(e)
 	if t.observed {
-		t.conn.Background(t.session.log.Tell)
+		t.conn.Background(t.session.log.Deliver)
 	}
 	return true
 }
@@ -119,7 +119,7 @@ func (t *Turn) Run() {
 	unwatch()
 	t.finish(e)
 	if t.observed {
-		t.session.log.Tell()
+		t.session.log.Deliver()
 	}
 }
 
@@ -343,7 +343,7 @@ func (t *Turn) answer(e outcome) (after []func()) {
 		if events := t.takeEvents(); len(events) > 0 { // else it was given up
 			s.log.Ended(events)
 		}
-		if text := s.log.News(); text != "" {
+		if text := s.log.Warning(); text != "" {
 			t.Show(acp.AgentMessageChunk{Content: acp.Text(text)})
 		}
 	}
@@ -419,17 +419,17 @@ func (t *Turn) typed() string {
 // StopAll stops turns of which none may start anything because another one ends.
 func StopAll(turns []*Turn, why host.Stop) {
 	for _, t := range turns { // all, before one that ends gives its slot to another
-		t.doom(why)
+		t.forbidStart(why)
 	}
 	for _, t := range turns {
 		t.stop(why)
 	}
 }
 
-// Tell passes the events of the thread's turns on to who observes them.
-func (t *Turn) Tell() {
+// Deliver passes the events of the thread's turns on to who observes them.
+func (t *Turn) Deliver() {
 	if t.session.log != nil {
-		t.session.log.Tell()
+		t.session.log.Deliver()
 	}
 }
 

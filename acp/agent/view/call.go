@@ -22,8 +22,8 @@ type Recorder interface {
 	// Stream keeps and sends a piece of output, waiting for the client to read, but
 	// not beyond the end of ctx.
 	Stream(context.Context, Event) error
-	// Said is View.Said.
-	Said() bool
+	// TextShown is View.TextShown.
+	TextShown() bool
 }
 
 // Stage is where the tool calls of a turn are shown.

@@ -14,9 +14,9 @@ import (
 // half of the clients show nothing else of a tool call. state is that of the turn,
 // and said whether text stands before it. A failure that nothing was shown of has
 // the end of what the program printed.
-func Closing(inv *command.Invocation, state string, res host.Result, output *shape.Shaper, said bool) string {
+func Closing(inv *command.Invocation, state string, res host.Result, output *shape.Shaper, textShown bool) string {
 	var b strings.Builder
-	if said {
+	if textShown {
 		b.WriteString("\n")
 	}
 	if state == StateFailed && output.Quiet() {

@@ -36,7 +36,7 @@ func (v *View) text(text string, send func(acp.SessionUpdate)) {
 	for _, piece := range Pieces(text) {
 		send(acp.AgentMessageChunk{Content: acp.Text(piece)})
 	}
-	v.said, v.atStart = true, strings.HasSuffix(text, "\n")
+	v.textShown, v.atStart = true, strings.HasSuffix(text, "\n")
 }
 
 // outputMessage sends what a program printed as message text. A code block made of
@@ -45,10 +45,10 @@ func (v *View) text(text string, send func(acp.SessionUpdate)) {
 func (v *View) outputMessage(text string, send func(acp.SessionUpdate)) {
 	var b strings.Builder
 	if !v.inOutput {
-		if v.said && !v.atStart {
+		if v.textShown && !v.atStart {
 			b.WriteByte('\n')
 		}
-		if v.said && !v.client.Plain {
+		if v.textShown && !v.client.Plain {
 			b.WriteByte('\n') // indented lines right below a paragraph belong to it
 		}
 		v.inOutput, v.atStart = true, true

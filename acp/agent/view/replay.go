@@ -119,7 +119,7 @@ func (r *replay) render(e Event) {
 	}
 	switch e.Kind {
 	case EventPrompt:
-		r.said, r.inOutput = false, false // as each turn begins
+		r.textShown, r.inOutput = false, false // as each turn begins
 		for _, block := range e.Prompt {
 			r.prompt(block)
 		}

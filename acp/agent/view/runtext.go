@@ -15,9 +15,9 @@ import (
 // RunClosing is the line that says where a run stopped, and why. line is the
 // command line that took it on, mark that of a protected environment, and said
 // whether text stands before it.
-func RunClosing(mark, line string, res host.OpResult, said, person bool) string {
+func RunClosing(mark, line string, res host.OpResult, textShown, person bool) string {
 	var b strings.Builder
-	if said {
+	if textShown {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "%s%s %s (run %s).", mark, Code(Cut(line, FieldBytes)), runVerdict(res), res.Run.ID)

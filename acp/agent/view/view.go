@@ -21,11 +21,11 @@ type View struct {
 
 	past bool // what is shown has happened: all of it comes at once
 
-	mu       sync.Mutex
-	calls    map[string]*shownCall
-	said     bool // message text was shown
-	atStart  bool // and it ended with its line
-	inOutput bool // and it was what a program printed
+	mu        sync.Mutex
+	calls     map[string]*shownCall
+	textShown bool // message text was shown
+	atStart   bool // and it ended with its line
+	inOutput  bool // and it was what a program printed
 
 	// Of threads that are opened again.
 	printed string          // the call whose output came last
@@ -45,12 +45,12 @@ type shownCall struct {
 // New makes the View of a turn that happens now.
 func New(c Client) *View { return &View{client: c} }
 
-// Said says whether message text was shown: the next paragraph then begins with
+// TextShown says whether message text was shown: the next paragraph then begins with
 // an empty line.
-func (v *View) Said() bool {
+func (v *View) TextShown() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.said
+	return v.textShown
 }
 
 // Show calls send with the updates that show an event. Prompts and ends are not

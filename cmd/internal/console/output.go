@@ -76,10 +76,10 @@ func withLost(err, lost error) error {
 	if errors.As(err, &exit) {
 		code, err = exit.Code, exit.Err
 	}
-	switch said, quiet := errors.Is(err, lost), errors.Is(lost, syscall.EPIPE); {
-	case said && quiet:
+	switch reported, quiet := errors.Is(err, lost), errors.Is(lost, syscall.EPIPE); {
+	case reported && quiet:
 		err = nil
-	case !said && !quiet:
+	case !reported && !quiet:
 		err = errors.Join(err, lost)
 	}
 	return &ExitError{code, err}

@@ -39,8 +39,8 @@ type look struct {
 // millisecond, and a folder is not made between two of them.
 const lookFor = time.Second
 
-// wanted says whether the turns in a directory are written at all.
-func (c *conversations) wanted(cwd string) bool {
+// wants says whether the turns in a directory are written at all.
+func (c *conversations) wants(cwd string) bool {
 	if c.dir != "" {
 		return true
 	}

@@ -132,7 +132,7 @@ func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *ag
 	}
 	if where := f.settings.Conversations; store != nil && (where.Dir != "" || where.Workspace) {
 		c := newConversations(log, where.Dir)
-		o.TurnEnded, o.TurnsWanted, o.SessionEnded = c.turnEnded, c.wanted, c.sessionEnded
+		o.TurnEnded, o.TurnsWanted, o.SessionEnded = c.turnEnded, c.wants, c.sessionEnded
 	}
 	return agent.New(o)
 }

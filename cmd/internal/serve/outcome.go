@@ -16,12 +16,12 @@ type Outcome struct {
 
 // OutcomeOf reads it; what another agent says holds none.
 func OutcomeOf(meta acp.Meta) (Outcome, error) {
-	var said struct {
+	var decoded struct {
 		Chant Outcome `json:"chant"`
 	}
 	raw, err := json.Marshal(meta)
 	if err == nil {
-		err = json.Unmarshal(raw, &said)
+		err = json.Unmarshal(raw, &decoded)
 	}
-	return said.Chant, err
+	return decoded.Chant, err
 }

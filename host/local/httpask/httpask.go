@@ -58,8 +58,8 @@ func Do(ctx context.Context, r Request) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var said bytes.Buffer
-	c.Stderr = &said
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
 	if err := c.Start(); err != nil {
 		return 0, fmt.Errorf("the process that speaks HTTP cannot be started: %w", err)
 	}
@@ -77,9 +77,9 @@ func Do(ctx context.Context, r Request) (status int, err error) {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	case errors.As(failed, &exit) && exit.ExitCode() == acpd.WrongVersion:
-		return 0, errors.New(strings.TrimSpace(said.String()))
+		return 0, errors.New(strings.TrimSpace(stderr.String()))
 	case err != nil:
-		first, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+		first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 		return 0, fmt.Errorf("the process that speaks HTTP failed (%w): %s", errors.Join(failed, err), first)
 	case a.Error != "":
 		return 0, errors.New(a.Error)

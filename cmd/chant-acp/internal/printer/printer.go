@@ -88,7 +88,7 @@ func (p *Printer) Update(n acp.SessionNotification) {
 	case acp.ToolCallUpdate:
 		if title, ok := p.steps[u.ToolCallID]; ok && u.Status == acp.ToolInProgress {
 			delete(p.steps, u.ToolCallID)
-			p.aside("› " + title + "\n")
+			p.printApart("› " + title + "\n")
 		}
 		if t, ok := u.Meta["terminal_output"].(map[string]any); ok {
 			if data, ok := t["data"].(string); ok {
@@ -116,7 +116,7 @@ func (p *Printer) planned(entries []acp.PlanEntry) {
 		}
 	}
 	p.plan = entries
-	p.aside(b.String())
+	p.printApart(b.String())
 }
 
 func planLine(e acp.PlanEntry) string {
@@ -124,8 +124,8 @@ func planLine(e acp.PlanEntry) string {
 	return "  [" + mark + "] " + e.Content + "\n"
 }
 
-// aside prints lines of their own between what else is printed.
-func (p *Printer) aside(text string) {
+// printApart prints lines of their own between what else is printed.
+func (p *Printer) printApart(text string) {
 	p.leaveTerminal()
 	p.write(p.fences.flush())
 	p.freshLine()

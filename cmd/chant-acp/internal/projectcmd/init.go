@@ -191,11 +191,11 @@ func dumpJust(ctx context.Context, dir, file string) (*source.Listing, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, just.DumpArgs...)
 	cmd.Dir = dir
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	dump, err := cmd.Output()
 	if err != nil {
-		first, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+		first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 		return nil, fmt.Errorf("just can't read it (%w): %s", err, first)
 	}
 	return just.Parse(dump, file)

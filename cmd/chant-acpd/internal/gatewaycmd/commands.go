@@ -63,7 +63,7 @@ const mostText = 256 << 10
 // mcpTurn is the client of one connection to the agent.
 type mcpTurn struct {
 	commands chan []acp.AvailableCommand
-	said     func(text string) // set before a prompt; nil without one
+	progress func(text string) // set before a prompt; nil without one
 
 	mu   sync.Mutex
 	text strings.Builder
@@ -79,8 +79,8 @@ func (m *mcpTurn) SessionUpdate(n acp.SessionNotification) {
 		default: // the first is enough
 		}
 	case acp.AgentMessageChunk:
-		if m.said != nil {
-			m.said(u.Content.Text)
+		if m.progress != nil {
+			m.progress(u.Content.Text)
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -154,13 +154,13 @@ func (c *gatewayCommands) Subject(ctx context.Context, cwd, line string) (subjec
 const cancelTime = 3 * time.Second
 
 // Run runs one command line.
-func (c *gatewayCommands) Run(ctx context.Context, cwd, line string, said func(text string)) (gateway.Outcome, error) {
+func (c *gatewayCommands) Run(ctx context.Context, cwd, line string, progress func(text string)) (gateway.Outcome, error) {
 	m, conn, id, err := c.session(ctx, cwd)
 	if err != nil {
 		return gateway.Outcome{}, err
 	}
 	defer conn.Close()
-	m.said = said
+	m.progress = progress
 	waits, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	sent, err := conn.Send(ctx, acp.MethodSessionPrompt, acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text(line)}})
 	if err != nil {

@@ -66,7 +66,7 @@ func serveGateway(std console.Streams, findAgent func() (string, error), f *gate
 		return err
 	}
 	if f.heartbeat {
-		b, err := s.beat(ctx)
+		b, err := s.newHeartbeat(ctx)
 		if err != nil {
 			return err
 		}

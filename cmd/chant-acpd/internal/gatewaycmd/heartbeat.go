@@ -24,8 +24,8 @@ import (
 // heartbeatSession is the name of the session that runs HEARTBEAT.md.
 const heartbeatSession = "heartbeat"
 
-// beat runs a workspace's HEARTBEAT.md as turns of one session of its gateway.
-type beat struct {
+// heartbeatRunner runs a workspace's HEARTBEAT.md as turns of one session of its gateway.
+type heartbeatRunner struct {
 	gateway *gateway.Gateway
 	rt      host.Runtime // nil where no Op can run
 	agent   []string     // the command of the agent that runs it
@@ -37,7 +37,7 @@ type beat struct {
 }
 
 // start begins the loop, which ends with ctx; wait waits for that.
-func (b *beat) start(ctx context.Context) error {
+func (b *heartbeatRunner) start(ctx context.Context) error {
 	h, err := heartbeat.New(heartbeat.Options{
 		Workspace: b.gateway.Workspace(), StateDir: stateroot.Dir(os.Getenv),
 		Run: b.run, Settled: b.settled, Notify: b.notify,
@@ -57,9 +57,9 @@ func (b *beat) start(ctx context.Context) error {
 	return nil
 }
 
-func (b *beat) wait() { b.running.Wait() }
+func (b *heartbeatRunner) wait() { b.running.Wait() }
 
-func (b *beat) notify(e heartbeat.Event) {
+func (b *heartbeatRunner) notify(e heartbeat.Event) {
 	data := map[string]any{"text": e.Text}
 	if e.Job != nil {
 		data["job"], data["command"] = e.Job.ID, e.Job.Command
@@ -76,7 +76,7 @@ func (b *beat) notify(e heartbeat.Event) {
 
 // run is one turn. What it needs of a person, it does not get: gates and
 // confirmations wait.
-func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heartbeat.Outcome {
+func (b *heartbeatRunner) run(ctx context.Context, job heartbeat.Job, _ func(string)) heartbeat.Outcome {
 	s, err := b.open(ctx)
 	if err != nil {
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: err.Error()}
@@ -92,7 +92,7 @@ func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heart
 	case err != nil:
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: err.Error()}
 	}
-	o := beatOutcome(t)
+	o := heartbeatOutcome(t)
 	if o.State == heartbeat.Waiting {
 		o.Text = b.whatFor(ctx, o.Ref)
 	}
@@ -100,7 +100,7 @@ func (b *beat) run(ctx context.Context, job heartbeat.Job, _ func(string)) heart
 }
 
 // whatFor says in one line what a run waits for, and what a person types.
-func (b *beat) whatFor(ctx context.Context, run string) string {
+func (b *heartbeatRunner) whatFor(ctx context.Context, run string) string {
 	text := "its run " + run + " waits"
 	if b.rt == nil {
 		return text
@@ -123,7 +123,7 @@ func (b *beat) whatFor(ctx context.Context, run string) string {
 }
 
 // open returns the session, and starts it where it is not there, or not any more.
-func (b *beat) open(ctx context.Context) (*session.Session, error) {
+func (b *heartbeatRunner) open(ctx context.Context) (*session.Session, error) {
 	if b.session != nil {
 		select {
 		case <-b.session.Done():
@@ -142,15 +142,15 @@ func (b *beat) open(ctx context.Context) (*session.Session, error) {
 	return s, nil
 }
 
-// beatOutcome is what a turn's answer says of it.
-func beatOutcome(t session.Turn) heartbeat.Outcome {
-	said, err := serve.OutcomeOf(t.Meta)
-	if err != nil || said.Outcome == "" {
+// heartbeatOutcome is what a turn's answer says of it.
+func heartbeatOutcome(t session.Turn) heartbeat.Outcome {
+	reported, err := serve.OutcomeOf(t.Meta)
+	if err != nil || reported.Outcome == "" {
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: "the agent did not say how the turn ended"}
 	}
-	o := heartbeat.Outcome{State: heartbeat.State(said.Outcome), ExitCode: said.ExitCode, Text: lastLines(t.Text, 5)}
+	o := heartbeat.Outcome{State: heartbeat.State(reported.Outcome), ExitCode: reported.ExitCode, Text: lastLines(t.Text, 5)}
 	if o.State == heartbeat.Waiting {
-		o.Ref = said.RunID
+		o.Ref = reported.RunID
 		if o.Ref == "" { // a confirmation that nobody gives here
 			o.State = heartbeat.Refused
 		}
@@ -165,7 +165,7 @@ func lastLines(text string, most int) string {
 }
 
 // settled says what came of a run that waited.
-func (b *beat) settled(ctx context.Context, _ heartbeat.Job, ref string) (heartbeat.Outcome, bool) {
+func (b *heartbeatRunner) settled(ctx context.Context, _ heartbeat.Job, ref string) (heartbeat.Outcome, bool) {
 	if b.rt == nil {
 		return heartbeat.Outcome{State: heartbeat.Failed, Text: "there are no runs of Ops"}, true
 	}

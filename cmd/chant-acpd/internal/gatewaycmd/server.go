@@ -88,10 +88,10 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// beat begins the workspace's heartbeat, which ends with ctx. Without it there is
+// newHeartbeat begins the workspace's heartbeat, which ends with ctx. Without it there is
 // no gateway either.
-func (s *server) beat(ctx context.Context) (*beat, error) {
-	b := &beat{
+func (s *server) newHeartbeat(ctx context.Context) (*heartbeatRunner, error) {
+	b := &heartbeatRunner{
 		gateway: s.gateway, agent: ownAgent(s.agent, s.profile), log: s.log, project: s.commands.flags.Projects(os.Environ())(s.gateway.Workspace()),
 	}
 	if s.runs != nil {

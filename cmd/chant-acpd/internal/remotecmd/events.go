@@ -119,18 +119,18 @@ func summary(e client.Event) string {
 	if json.Unmarshal(e.Data, &o) != nil {
 		return "" // it has no words for a person
 	}
-	var said []string
+	var parts []string
 	add := func(texts ...string) {
 		for _, text := range texts {
 			if text != "" {
-				said = append(said, shown(text))
+				parts = append(parts, shown(text))
 			}
 		}
 	}
 	if o.Session != nil {
-		said = append(said, label(*o.Session))
+		parts = append(parts, label(*o.Session))
 		add(ofSession(e.Type, *o.Session, o.Data)...)
-		return strings.Join(said, "  ")
+		return strings.Join(parts, "  ")
 	}
 	switch e.Type {
 	case gateway.EventGateResolved:
@@ -139,14 +139,14 @@ func summary(e client.Event) string {
 		add(o.ID)
 	default: // of a heartbeat, of the configuration, of the stream, and what a newer gateway tells
 		if o.Missed != nil {
-			said = append(said, console.Plural(int(*o.Missed), "event")+" missed:")
+			parts = append(parts, console.Plural(int(*o.Missed), "event")+" missed:")
 		}
 		add(o.Text, o.Detail)
 		if o.Outcome != nil {
 			add(o.Outcome.words(o.Text))
 		}
 	}
-	return strings.Join(said, "  ")
+	return strings.Join(parts, "  ")
 }
 
 // resolved says who decided a gate, and how.
