@@ -76,6 +76,7 @@ var imports = map[string][]string{
 	"internal/gitignore":    {},
 	"internal/house":        {},
 	"internal/journal":      {},
+	"internal/jsondoc":      {},
 	"internal/near":         {},
 	"internal/origin":       {},
 	"internal/stateroot":    {},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/chant-acp/chant-acp/internal/jsondoc"
 	"github.com/chant-acp/chant-acp/internal/near"
 )
 
@@ -17,7 +18,7 @@ func (d *Document) check(advice bool) []Problem {
 	if d.root == nil {
 		return nil
 	}
-	c := checker{d: d, advice: advice}
+	c := checker{d: d, places: d.doc.Places(), advice: advice}
 	c.object(nil, d.root)
 	return c.found
 }
@@ -28,6 +29,7 @@ const maxFound = 100
 
 type checker struct {
 	d      *Document
+	places *jsondoc.Places
 	advice bool // wanted, too
 	found  []Problem
 }
@@ -36,39 +38,39 @@ func (c *checker) add(at int, path []string, advice bool, format string, args ..
 	if len(c.found) == maxFound {
 		return
 	}
-	line, column := place(c.d.text, at)
+	line, column := c.places.Of(at)
 	c.found = append(c.found, Problem{
 		File: c.d.file, Line: line, Column: column, Key: joinKey(path), Advice: advice,
 		Message: fmt.Sprintf(format, args...), path: append([]string(nil), path...),
 	})
 }
 
-func (c *checker) object(path []string, n *node) {
-	for i := range n.members {
-		c.member(append(path, n.members[i].name), &n.members[i])
+func (c *checker) object(path []string, n *jsondoc.Value) {
+	for i := range n.Members {
+		c.member(append(path, n.Members[i].Name), &n.Members[i])
 	}
-	if len(path) == 2 && path[0] == "adapters" && n.member("command") == nil {
-		c.add(n.start, append(path, "command"), false, "%s needs command, the program to run and its arguments", joinKey(path))
+	if len(path) == 2 && path[0] == "adapters" && n.Member("command") == nil {
+		c.add(n.Start, append(path, "command"), false, "%s needs command, the program to run and its arguments", joinKey(path))
 	}
 }
 
-func (c *checker) member(path []string, m *member) {
+func (c *checker) member(path []string, m *jsondoc.Member) {
 	key, section := lookup(path)
 	switch {
 	case key != nil:
-		if _, wrong := key.read(c.d.text, &m.value); wrong != "" {
-			c.add(m.value.start, path, false, "%s %s", joinKey(path), wrong)
+		if _, wrong := key.read(&m.Value); wrong != "" {
+			c.add(m.Value.Start, path, false, "%s %s", joinKey(path), wrong)
 		}
 	case !section:
 		if c.advice && len(c.found) < maxFound {
-			c.add(m.start, path, true, "%s", unknown(path))
+			c.add(m.Start, path, true, "%s", unknown(path))
 		}
-	case m.value.kind != '{':
-		c.add(m.value.start, path, false, "%s must be an object, and is %s", joinKey(path), describe(c.d.text, &m.value))
-	case named(path) && !validName(m.name):
-		c.add(m.start, path, false, "%q can't be a name here: %s", m.name, nameRule)
+	case m.Value.Kind != '{':
+		c.add(m.Value.Start, path, false, "%s must be an object, and is %s", joinKey(path), describe(&m.Value))
+	case named(path) && !validName(m.Name):
+		c.add(m.Start, path, false, "%q can't be a name here: %s", m.Name, nameRule)
 	default:
-		c.object(path, &m.value)
+		c.object(path, &m.Value)
 	}
 }
 
@@ -160,14 +162,14 @@ func (d *Document) candidates(path []string) (list [][]string) {
 		list = append(list, name)
 	}
 	const most = 1000
-	var walk func(path []string, n *node)
-	walk = func(path []string, n *node) {
-		for i := range n.members {
-			name := append(append([]string(nil), path...), n.members[i].name)
+	var walk func(path []string, n *jsondoc.Value)
+	walk = func(path []string, n *jsondoc.Value) {
+		for i := range n.Members {
+			name := append(append([]string(nil), path...), n.Members[i].Name)
 			if !seen[joinKey(name)] && len(list) < most {
 				list = append(list, name)
 			}
-			walk(name, &n.members[i].value)
+			walk(name, &n.Members[i].Value)
 		}
 	}
 	if d.root != nil {

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/jsondoc"
 )
 
 // Document is a configuration file's text, which is a JSON object or blank. The
@@ -15,45 +19,52 @@ import (
 type Document struct {
 	file string // its name in messages
 	text []byte
-	root *node // nil where it is blank
+	doc  *jsondoc.Document
+	root *jsondoc.Value // nil where it is blank
 }
 
-var byteOrderMark = []byte("\xef\xbb\xbf")
+// maxDepth of nested values.
+const maxDepth = 100
 
 // Parse reads a file's text; file is its name in messages. Errors: *SyntaxError,
 // and then the document is empty, so that it stands for the defaults.
 func Parse(file string, text []byte) (*Document, error) {
-	text = bytes.TrimPrefix(text, byteOrderMark)
 	d := &Document{file: file}
-	root, f := parse(text)
-	if f == nil && root != nil && root.kind != '{' {
-		f = &failure{root.start, "the file has to hold an object, in braces, and holds " + describe(text, root)}
+	doc, err := jsondoc.Parse(text, jsondoc.Rules{Depth: maxDepth})
+	if bad := new(jsondoc.Error); errors.As(err, &bad) {
+		return d, &SyntaxError{file, bad.Line, bad.Column, bad.Message}
 	}
-	if f == nil && root != nil {
-		f = newer(text, root)
+	if at, why := unusable(doc); why != "" {
+		line, column := doc.Position(at)
+		return d, &SyntaxError{file, line, column, why}
 	}
-	if f != nil {
-		line, column := place(text, f.at)
-		return d, &SyntaxError{file, line, column, f.why}
-	}
-	d.text, d.root = text, root
+	d.text, d.doc, d.root = doc.Text, doc, doc.Root
 	return d, nil
 }
 
-// newer finds a version of the format that this one does not know.
-func newer(text []byte, root *node) *failure {
-	m := root.member("version")
-	if m == nil || m.value.kind != 0 {
-		return nil
+// unusable says why a JSON document is no configuration, and where.
+func unusable(doc *jsondoc.Document) (at int, why string) {
+	switch root := doc.Root; {
+	case root == nil:
+		return 0, ""
+	case root.Kind != '{':
+		return root.Start, "the file has to hold an object, in braces, and holds " + describe(root)
+	case len(doc.Repeats) > 0:
+		twice := doc.Repeats[0]
+		return twice.Start, fmt.Sprintf("the key %q stands twice in this object; remove one of them", twice.Name)
 	}
-	if v, ok := wholeNumber(string(text[m.value.start:m.value.end])); ok && v > 1 {
-		return &failure{m.value.start, fmt.Sprintf("this is version %d of the format, and this chant-acp knows version 1; update chant-acp", v)}
+	m := doc.Root.Member("version")
+	if m == nil || m.Value.Kind != '0' {
+		return 0, ""
 	}
-	return nil
+	if v, ok := wholeNumber(string(m.Value.Text)); ok && v > 1 {
+		return m.Value.Start, fmt.Sprintf("this is version %d of the format, and this chant-acp knows version 1; update chant-acp", v)
+	}
+	return 0, ""
 }
 
 // find walks down a path.
-func (d *Document) find(path []string) *node {
+func (d *Document) find(path []string) *jsondoc.Value {
 	n := d.root
 	for _, part := range path {
 		if n == nil {
@@ -64,12 +75,12 @@ func (d *Document) find(path []string) *node {
 	return n
 }
 
-func child(n *node, part string) *node {
-	if m := n.member(part); m != nil {
-		return &m.value
+func child(n *jsondoc.Value, part string) *jsondoc.Value {
+	if m := n.Member(part); m != nil {
+		return &m.Value
 	}
-	if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.items) && part == strconv.Itoa(i) {
-		return &n.items[i]
+	if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.Items) && part == strconv.Itoa(i) {
+		return &n.Items[i]
 	}
 	return nil
 }
@@ -94,7 +105,7 @@ func (d *Document) Get(profile, key string) (value json.RawMessage, ok bool, err
 	if n == nil {
 		return nil, false, nil
 	}
-	return bytes.Clone(d.text[n.start:n.end]), true, nil
+	return bytes.Clone(n.Text), true, nil
 }
 
 func inProfile(profile string, path []string) []string {
@@ -111,8 +122,8 @@ func (d *Document) Profiles() []string {
 		return nil
 	}
 	var names []string
-	for i := range n.members {
-		names = append(names, n.members[i].name)
+	for i := range n.Members {
+		names = append(names, n.Members[i].Name)
 	}
 	return names
 }
@@ -142,7 +153,7 @@ func (d *Document) Set(profile, key string, value json.RawMessage) error {
 		return fmt.Errorf("%q can't be a profile's name: %s", profile, nameRule)
 	}
 	path = inProfile(profile, path)
-	if n, f := parse(value); f != nil || n == nil {
+	if doc, err := jsondoc.Parse(value, jsondoc.Rules{Depth: maxDepth}); err != nil || doc.Root == nil {
 		return fmt.Errorf("the value of %s is not JSON", key)
 	}
 	changed, err := d.with(path, value)
@@ -173,38 +184,34 @@ func within(path, above []string) bool {
 
 // with is the document with a value put in.
 func (d *Document) with(path []string, value []byte) (*Document, error) {
-	text, root := d.text, d.root
-	if root == nil {
-		text = []byte("{}\n")
-		root = &node{kind: '{', start: 0, end: 2}
-	}
-	n := root
-	for i, part := range path {
-		if n.kind != '{' {
-			return nil, fmt.Errorf("%s is %s, and no object that %s could be put into; unset it first", joinKey(path[:i]), describe(text, n), part)
+	if d.root == nil {
+		blank, err := Parse(d.file, []byte("{}\n"))
+		if err != nil {
+			return nil, err
 		}
-		m := n.member(part)
+		d = blank
+	}
+	n := d.root
+	for i, part := range path {
+		if n.Kind != '{' {
+			return nil, fmt.Errorf("%s is %s, and no object that %s could be put into; unset it first", joinKey(path[:i]), describe(n), part)
+		}
+		m := n.Member(part)
 		if m == nil {
-			return Parse(d.file, insert(text, n, part, nested(path[i+1:], value)))
+			return Parse(d.file, d.doc.Insert(n, part, nested(path[i+1:], value)))
 		}
 		if i == len(path)-1 {
-			return Parse(d.file, replace(text, n, m, value))
+			return Parse(d.file, d.doc.Replace(&m.Value, value))
 		}
-		n = &m.value
+		n = &m.Value
 	}
 	return nil, fmt.Errorf("a key is missing")
 }
 
 // nested wraps a value in the objects that are not there yet.
 func nested(path []string, value []byte) []byte {
-	for i := len(path) - 1; i >= 0; i-- {
-		var b bytes.Buffer
-		b.WriteByte('{')
-		b.Write(quote(path[i]))
-		b.WriteByte(':')
-		b.Write(value)
-		b.WriteByte('}')
-		value = b.Bytes()
+	for _, key := range slices.Backward(path) {
+		value = slices.Concat([]byte("{"+jsondoc.Quote(key)+":"), value, []byte("}"))
 	}
 	return value
 }
@@ -218,13 +225,17 @@ func (d *Document) Unset(profile, key string) (was bool, err error) {
 	}
 	path = inProfile(profile, path)
 	above, last := d.find(path[:len(path)-1]), path[len(path)-1]
-	if above == nil || above.member(last) == nil {
+	index := -1
+	if above != nil {
+		index = slices.IndexFunc(above.Members, func(m jsondoc.Member) bool { return m.Name == last })
+	}
+	if index < 0 {
 		if n := d.find(path); n != nil {
 			return false, fmt.Errorf("%s is a part of a list; set the list without it", key)
 		}
 		return false, nil
 	}
-	changed, err := Parse(d.file, remove(d.text, above, last))
+	changed, err := Parse(d.file, d.doc.Remove(above, index))
 	if err != nil {
 		return false, err
 	}

@@ -33,10 +33,10 @@ func TestSetAndUnset(t *testing.T) {
 		"on one line":        {before: "{\"daemon\": {\"port\": 1}}\n", key: "daemon.label", value: `"x"`, after: "{\"daemon\": {\"port\": 1, \"label\": \"x\"}}\n"},
 		"tabs":               {before: "{\n\t\"daemon\": {\n\t\t\"port\": 1\n\t}\n}\n", key: "agent.output", value: `"full"`, after: "{\n\t\"daemon\": {\n\t\t\"port\": 1\n\t},\n\t\"agent\": {\n\t\t\"output\": \"full\"\n\t}\n}\n"},
 		"CRLF":               {before: "{\r\n  \"version\": 1\r\n}\r\n", key: "log.max", value: "5", after: "{\r\n  \"version\": 1,\r\n  \"log\": {\r\n    \"max\": 5\r\n  }\r\n}\r\n"},
-		"a list":             {before: "{\n  \"version\": 1\n}\n", key: "adapters.x.command", value: `["a","--b"]`, after: "{\n  \"version\": 1,\n  \"adapters\": {\n    \"x\": {\n      \"command\": [\n        \"a\",\n        \"--b\"\n      ]\n    }\n  }\n}\n"},
+		"a list":             {before: "{\n  \"version\": 1\n}\n", key: "adapters.x.command", value: `["a","--b"]`, after: "{\n  \"version\": 1,\n  \"adapters\": {\n    \"x\": {\n      \"command\": [\"a\", \"--b\"]\n    }\n  }\n}\n"},
 		"in a profile":       {before: "{\n  \"version\": 1\n}\n", profile: "work", key: "daemon.port", value: "2", after: "{\n  \"version\": 1,\n  \"profiles\": {\n    \"work\": {\n      \"daemon\": {\n        \"port\": 2\n      }\n    }\n  }\n}\n"},
-		"unknown":            {before: "{\"z\": {\"y\": 1}}", key: "z.x", value: "[1, {\"a\": 1e400}]", after: "{\"z\": {\"y\": 1, \"x\": [1,{\"a\":1e400}]}}"},
-		"a quoted part":      {before: "{}\n", key: `adapters."a.b".command`, value: `["x"]`, after: "{\n  \"adapters\": {\n    \"a.b\": {\n      \"command\": [\n        \"x\"\n      ]\n    }\n  }\n}\n"},
+		"unknown":            {before: "{\"z\": {\"y\": 1}}", key: "z.x", value: "[1, {\"a\": 1e400}]", after: "{\"z\": {\"y\": 1, \"x\": [1, {\"a\": 1e400}]}}"},
+		"a quoted part":      {before: "{}\n", key: `adapters."a.b".command`, value: `["x"]`, after: "{\n  \"adapters\": {\n    \"a.b\": {\n      \"command\": [\"x\"]\n    }\n  }\n}\n"},
 		"what must survive":  {before: "{\n  \"zeta\": 1.10,\n  \"a\": 12345678901234567890123,\n  \"\\u00e9\": \"\\u00e9\\/\",\n  \"daemon\": {\"port\": 1}\n}\n", key: "daemon.port", value: "2", after: "{\n  \"zeta\": 1.10,\n  \"a\": 12345678901234567890123,\n  \"\\u00e9\": \"\\u00e9\\/\",\n  \"daemon\": {\"port\": 2}\n}\n"},
 		"no HTML escapes":    {before: "{}", key: "daemon.label", value: `"<&>"`, after: "{\n  \"daemon\": {\n    \"label\": \"<&>\"\n  }\n}"},
 		"unset the only one": {before: "{\n  \"daemon\": {\n    \"port\": 1\n  }\n}\n", key: "daemon.port", unset: true, after: "{\n  \"daemon\": {}\n}\n"},
@@ -210,6 +210,14 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func compact(value []byte) []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, value); err != nil {
+		return value
+	}
+	return b.Bytes()
+}
+
 // FuzzEdit holds for any file that what was set can be read, what was unset is
 // gone, and all the rest is byte for byte what it was.
 func FuzzEdit(f *testing.F) {
@@ -254,9 +262,9 @@ func FuzzEdit(f *testing.F) {
 
 // rest is a document's members but one, as they stand there.
 func rest(d *Document, but string) (members []string) {
-	for i := 0; d.root != nil && i < len(d.root.members); i++ {
-		if m := d.root.members[i]; m.name != but {
-			members = append(members, string(d.text[m.start:m.value.end]))
+	for i := 0; d.root != nil && i < len(d.root.Members); i++ {
+		if m := d.root.Members[i]; m.Name != but {
+			members = append(members, string(d.text[m.Start:m.Value.End]))
 		}
 	}
 	return members

@@ -198,7 +198,7 @@ func replaced(path string, f *os.File, before []byte, d *Document) (changed bool
 
 // versioned is the document with the format's version in it.
 func (d *Document) versioned() (*Document, error) {
-	if n := d.find([]string{"version"}); n != nil && string(d.text[n.start:n.end]) == "1" {
+	if n := d.find([]string{"version"}); n != nil && string(n.Text) == "1" {
 		return d, nil
 	}
 	return d.with([]string{"version"}, []byte("1"))

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/chant-acp/chant-acp/internal/jsondoc"
 )
 
 // ErrNoHome says that there is no place for a configuration: no variable names
@@ -78,21 +80,12 @@ func joinKey(path []string) string {
 			b.WriteByte('.')
 		}
 		if part == "" || strings.ContainsAny(part, ".\"") {
-			b.Write(quote(part))
+			b.WriteString(jsondoc.Quote(part))
 		} else {
 			b.WriteString(part)
 		}
 	}
 	return b.String()
-}
-
-// quote is a JSON string that a person can read: nothing is escaped for HTML.
-func quote(s string) []byte {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always encodes
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // validName says whether a name may be a profile's or an adapter's:

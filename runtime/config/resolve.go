@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/jsondoc"
 )
 
 // Where a value comes from.
@@ -110,15 +112,15 @@ func (d *Document) resolver(profile string, env func(string) string) (*resolver,
 		}
 	}
 	n := d.find([]string{"activeProfile"})
-	if n == nil || n.kind != '"' {
+	if n == nil || n.Kind != '"' {
 		return r, nil
 	}
-	name := unquote(d.text[n.start:n.end])
+	name := n.String()
 	if err := d.checkProfile(name); err != nil {
 		r.note("activeProfile", "activeProfile is not used: %v", err)
 		last := len(r.found) - 1
 		r.found[last].File = d.file
-		r.found[last].Line, r.found[last].Column = place(d.text, n.start)
+		r.found[last].Line, r.found[last].Column = d.doc.Position(n.Start)
 		return r, nil
 	}
 	r.profile = name
@@ -170,7 +172,7 @@ func (r *resolver) inFile(k *Key, name string, path []string) (Value, bool) {
 	if n == nil {
 		return Value{}, false
 	}
-	v, wrong := k.read(r.d.text, n)
+	v, wrong := k.read(n)
 	if wrong != "" { // Check says so
 		return Value{}, false
 	}
@@ -178,7 +180,7 @@ func (r *resolver) inFile(k *Key, name string, path []string) (Value, bool) {
 		r.note(joinKey(path), "%s %s", joinKey(path), wrong)
 		return Value{}, false
 	}
-	return Value{k, name, FromFile, r.d.text[n.start:n.end], v}, true
+	return Value{k, name, FromFile, n.Text, v}, true
 }
 
 // atHome cleans a path, and puts the home in the place of a leading ~.
@@ -216,11 +218,11 @@ func asJSON(k *Key, text string) []byte {
 			if i > 0 {
 				out = append(out, ", "...)
 			}
-			out = append(out, quote(s)...)
+			out = append(out, jsondoc.Quote(s)...)
 		}
 		return append(out, ']')
 	}
-	return quote(text)
+	return []byte(jsondoc.Quote(text))
 }
 
 // slugs are the names of adapters, sorted.
@@ -228,9 +230,9 @@ func (r *resolver) slugs() []string {
 	names := map[string]bool{}
 	for _, path := range [][]string{{"adapters"}, inProfile(r.profile, []string{"adapters"})} {
 		n := r.d.find(path)
-		for i := 0; n != nil && i < len(n.members); i++ {
-			if m := &n.members[i]; validName(m.name) && m.value.kind == '{' {
-				names[m.name] = true
+		for i := 0; n != nil && i < len(n.Members); i++ {
+			if m := &n.Members[i]; validName(m.Name) && m.Value.Kind == '{' {
+				names[m.Name] = true
 			}
 		}
 	}

@@ -245,7 +245,7 @@ func TestTableIsSound(t *testing.T) {
 	variables := map[string]string{}
 	for _, k := range Keys() {
 		value := document(t, `{"v": `+k.Example+`}`)
-		if _, wrong := k.read(value.text, value.find([]string{"v"})); wrong != "" {
+		if _, wrong := k.read(value.find([]string{"v"})); wrong != "" {
 			t.Errorf("the example of %s %s", k.Name, wrong)
 		}
 		if _, wrong := k.parse(k.Default); k.Default != "" && wrong != "" {

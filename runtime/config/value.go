@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/shlex"
+
+	"github.com/chant-acp/chant-acp/internal/jsondoc"
 )
 
 // Expects says what the key's values are, as in "daemon.port must be ...".
@@ -50,33 +52,33 @@ func (k *Key) complain(is string) string {
 
 // read makes a value of the file one of the key's type: string, bool, int64,
 // time.Duration, []string or map[string]string; or it says what is wrong.
-func (k *Key) read(text []byte, n *node) (value any, wrong string) {
+func (k *Key) read(n *jsondoc.Value) (value any, wrong string) {
 	switch {
-	case k.Type == TypeBool && (n.kind == 't' || n.kind == 'f'):
-		return n.kind == 't', ""
-	case (k.Type == TypeInteger || k.Type == TypeSize) && n.kind == 0:
-		raw := string(text[n.start:n.end])
+	case k.Type == TypeBool && (n.Kind == 't' || n.Kind == 'f'):
+		return n.Kind == 't', ""
+	case (k.Type == TypeInteger || k.Type == TypeSize) && n.Kind == '0':
+		raw := string(n.Text)
 		if v, ok := wholeNumber(raw); ok && v >= k.Min && v <= k.Max {
 			return v, ""
 		}
 		return nil, k.complain(raw)
-	case (k.Type == TypeList || k.Type == TypeCommand) && n.kind == '[':
-		return k.readList(text, n)
-	case k.Type == TypeMap && n.kind == '{':
-		return k.readMap(text, n)
-	case n.kind == '"' && k.Type != TypeBool && k.Type != TypeInteger && k.Type != TypeList && k.Type != TypeMap:
-		return k.parse(unquote(text[n.start:n.end]))
+	case (k.Type == TypeList || k.Type == TypeCommand) && n.Kind == '[':
+		return k.readList(n)
+	case k.Type == TypeMap && n.Kind == '{':
+		return k.readMap(n)
+	case n.Kind == '"' && k.Type != TypeBool && k.Type != TypeInteger && k.Type != TypeList && k.Type != TypeMap:
+		return k.parse(n.String())
 	}
-	return nil, k.complain(describe(text, n))
+	return nil, k.complain(describe(n))
 }
 
-func (k *Key) readList(text []byte, n *node) (any, string) {
-	list := make([]string, 0, len(n.items))
-	for i := range n.items {
-		if n.items[i].kind != '"' {
-			return nil, k.complain("one with " + describe(text, &n.items[i]) + " in it")
+func (k *Key) readList(n *jsondoc.Value) (any, string) {
+	list := make([]string, 0, len(n.Items))
+	for i := range n.Items {
+		if n.Items[i].Kind != '"' {
+			return nil, k.complain("one with " + describe(&n.Items[i]) + " in it")
 		}
-		list = append(list, unquote(text[n.items[i].start:n.items[i].end]))
+		list = append(list, n.Items[i].String())
 	}
 	return k.checkList(list)
 }
@@ -88,37 +90,37 @@ func (k *Key) checkList(list []string) (any, string) {
 	return list, ""
 }
 
-func (k *Key) readMap(text []byte, n *node) (any, string) {
-	m := make(map[string]string, len(n.members))
-	for i := range n.members {
-		name, v := n.members[i].name, &n.members[i].value
+func (k *Key) readMap(n *jsondoc.Value) (any, string) {
+	m := make(map[string]string, len(n.Members))
+	for i := range n.Members {
+		name, v := n.Members[i].Name, &n.Members[i].Value
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Sprintf("has the name %q, which no variable can have", name)
 		}
 		if strings.HasPrefix(name, "CHANT_ACP_") {
 			return nil, fmt.Sprintf("sets %s, and names that begin with CHANT_ACP_ are chant-acp's own", name)
 		}
-		if v.kind != '"' {
-			return nil, k.complain("one with " + describe(text, v) + " for " + name)
+		if v.Kind != '"' {
+			return nil, k.complain("one with " + describe(v) + " for " + name)
 		}
-		m[name] = unquote(text[v.start:v.end])
+		m[name] = v.String()
 	}
 	return m, ""
 }
 
 // describe is a value in a sentence.
-func describe(text []byte, n *node) string {
-	switch n.kind {
+func describe(n *jsondoc.Value) string {
+	switch n.Kind {
 	case '{':
 		return "an object"
 	case '[':
 		return "a list"
 	}
 	const most = 60
-	if n.end-n.start > most {
+	if len(n.Text) > most {
 		return "a long text"
 	}
-	return string(text[n.start:n.end])
+	return string(n.Text)
 }
 
 // wholeNumber reads a JSON number that is one; 1.0 and 1e3 are, too.
