@@ -2,11 +2,8 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
@@ -196,74 +193,10 @@ func (t *Turn) parse(allow host.AllowList, dir string) (*command.Invocation, err
 	return allow.Registry.Parse(words, o)
 }
 
-// withoutContext is the text of a prompt without the lines of a buffer that the
-// client put below it, and says so once.
-func (t *Turn) withoutContext(text string) string {
-	if !t.client.AddsContext {
-		return text
-	}
-	line, source, ok := view.CutContext(text)
-	if !ok {
-		return text
-	}
-	if !t.cutContext {
-		t.cutContext = true
-		t.recorder.say(fmt.Sprintf("What %s added of %s is left out: a prompt is one command line. The variable `agent-shell-context-sources` says what it adds.\n\n", t.client.Name, view.Code(source)))
-	}
-	return line
-}
-
 func (t *Turn) parseOptions() command.ParseOptions {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	return command.ParseOptions{Environment: t.session.env, NoPerson: t.conn.noPerson()}
-}
-
-// greet sends what a client should know before the turn and may have missed:
-// the slash commands at the first prompt and after a change, the notice, and
-// what is wrong with the manifest.
-func (t *Turn) greet(allow host.AllowList) {
-	s := t.session
-	s.mu.Lock()
-	news, changed := s.shown != allow.Version, s.listed != allow.Version
-	if s.shown == 0 && !changed && t.client.KeepsCommands {
-		news = false // the list that followed session/new was the same
-	}
-	s.shown = allow.Version
-	problem := ""
-	if allow.Problem != nil {
-		problem = allow.Problem.Error()
-	}
-	tell := problem != s.problem && problem != ""
-	s.problem = problem
-	s.mu.Unlock()
-	if news {
-		t.Show(s.Commands())
-	}
-	if changed {
-		t.Show(acp.ConfigOptionUpdate{ConfigOptions: s.ConfigOptions()})
-	}
-	noticed := t.notice()
-	if tell {
-		t.recorder.say("The project's commands are not available, because its manifest can't be used. The built-in commands still work.\n\n" + view.Fenced(problem) + "\n\n")
-	}
-	if news || changed || noticed || tell {
-		t.Flush()
-	}
-}
-
-// notice tells the client the agent's notice, if it was not told yet.
-func (t *Turn) notice() bool {
-	n := t.conn.Options.Notice
-	if n.Text == "" || !t.conn.noticed.CompareAndSwap(false, true) {
-		return false
-	}
-	text := n.Text + "\n\n"
-	if n.Detail != "" {
-		text += view.Fenced(n.Detail) + "\n\n"
-	}
-	t.recorder.say(text)
-	return true
 }
 
 // say sends text at once. It does not wait for the client to read: a turn says
@@ -271,127 +204,6 @@ func (t *Turn) notice() bool {
 func (t *Turn) say(text string) {
 	t.recorder.say(text)
 	t.Flush()
-}
-
-// refuse ends a turn whose prompt is not a command. Nothing ran.
-func (t *Turn) refuse(err error) outcome {
-	if about, ok := errors.AsType[*host.OpRefusal](err); ok && t.noPerson() != "" {
-		shown := *about
-		shown.Lines = slices.DeleteFunc(slices.Clone(about.Lines), deciding)
-		err = &shown
-	}
-	t.recorder.say(view.Refusal(err))
-	reason := acp.StopRefusal
-	switch t.conn.Options.Refusal {
-	case "refusal":
-	case "end_turn":
-		reason = acp.StopEndTurn
-	default:
-		if t.client.EndsTurn {
-			reason = acp.StopEndTurn
-		}
-	}
-	return outcome{reason: reason, state: view.StateRefused}
-}
-
-// stoppedBeforeStart ends a turn that was stopped while no program ran.
-func (t *Turn) stoppedBeforeStart(line string) outcome {
-	e := cancelledOutcome(view.StateCancelled)
-	if t.reason() == host.StopLeaving {
-		e.state = view.StateInterrupted
-	}
-	e.line = line
-	return e
-}
-
-// finish answers the prompt and frees the session for the next one. No update
-// of this turn follows the answer, and none of the next precedes it.
-func (t *Turn) finish(e outcome) {
-	for _, f := range t.answer(e) {
-		f()
-	}
-}
-
-func (t *Turn) answer(e outcome) (after []func()) {
-	s := t.session
-	if !t.isOver() {
-		t.Add(view.Event{Kind: view.EventEnd, Client: t.client.Name, End: &view.EndEvent{Reason: e.reason, State: e.state, Line: e.line, Ran: e.ran, Took: e.took}})
-	}
-	s.Wire.Lock()
-	defer s.Wire.Unlock()
-	t.write()
-	late := t.conn.Batch()
-	t.showLate(late)
-	if !t.isOver() {
-		late.Send()
-	}
-	if title, is := s.name(e, t.typed()); is {
-		t.Show(acp.SessionInfoUpdate{Title: title, UpdatedAt: time.Now().UTC().Format(time.RFC3339)})
-		if s.log != nil {
-			s.log.Named()
-		}
-	}
-	if t.release != nil {
-		t.release() // no sooner: who gets the thread next finds the end of this turn
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e.line != "" {
-		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.client.Name})
-	}
-	if s.log != nil {
-		if events := t.takeEvents(); len(events) > 0 { // else it was given up
-			s.log.Ended(events)
-		}
-		if text := s.log.Warning(); text != "" {
-			t.Show(acp.AgentMessageChunk{Content: acp.Text(text)})
-		}
-	}
-	if e.state == view.StateCancelled {
-		s.cancelled = e.line
-	}
-	e.meta.Outcome = e.state
-	t.batch.Reply(t.req, response{e.reason, e.meta})
-	s.turn = nil
-	after, _ = t.recorder.answer(t.batch)
-	t.stopper.end()
-	return after
-}
-
-// GiveUp answers for a turn that does not end in time, when the agent leaves.
-func (t *Turn) GiveUp() {
-	e := &view.EndEvent{Reason: acp.StopCancelled, State: view.StateInterrupted}
-	b := t.conn.Batch()
-	t.showLate(b)
-	for i, c := range t.stage.Open() {
-		if i == 0 {
-			e.Line, e.Ran = c.Line, t.running()
-		}
-		for _, event := range c.GiveUp() {
-			t.view.Show(event, func(u acp.SessionUpdate) { t.session.Notify(b, u) })
-		}
-	}
-	b.Reply(t.req, response{acp.StopCancelled, chantMeta{Outcome: view.StateInterrupted}})
-	after, gaveUp := t.recorder.answer(b)
-	if !gaveUp {
-		return
-	}
-	over := view.Event{Kind: view.EventEnd, Time: time.Now().UTC(), Turn: t.id, Client: t.client.Name, End: e}
-	_ = t.session.write([]view.Event{over})
-	if events := t.takeEvents(); len(events) > 0 {
-		t.session.log.Ended(append(events, over))
-	}
-	for _, f := range after {
-		f()
-	}
-}
-
-// crash ends what runs and the open calls, after a panic in mid-run.
-func (t *Turn) crash() {
-	t.stopper.crash()
-	for _, c := range t.stage.Open() {
-		c.Crash()
-	}
 }
 
 // wait takes the slot, telling the person when that takes long.
@@ -404,16 +216,6 @@ func (t *Turn) waitAt(p *Slot, line string, front bool) error {
 	return p.take(t.context(), line, front, func(holder string) {
 		t.say(fmt.Sprintf("Waiting for %s to end: one command runs at a time. Cancel to give up.\n\n", view.Code(brief.Runes(holder, view.TitleRunes))))
 	})
-}
-
-// typed is the first line of the prompt, as a title.
-func (t *Turn) typed() string {
-	for _, b := range t.blocks {
-		if line, _, _ := strings.Cut(strings.TrimSpace(b.Text), "\n"); line != "" {
-			return brief.Runes(view.Visible(view.OneLine(line)), view.TitleRunes)
-		}
-	}
-	return ""
 }
 
 // StopAll stops turns of which none may start anything because another one ends.
@@ -432,9 +234,6 @@ func (t *Turn) Deliver() {
 		t.session.log.Deliver()
 	}
 }
-
-// Finish answers a turn that was not begun, because the agent leaves.
-func (t *Turn) Finish() { t.finish(cancelledOutcome(view.StateInterrupted)) }
 
 // later leaves the rest of the turn to its goroutine, which has the thread for
 // itself: no other process runs a turn of it meanwhile. inv is the command, nil

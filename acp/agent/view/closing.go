@@ -12,7 +12,7 @@ import (
 
 // Closing is the one line that says what ended, how, and how long it took, because
 // half of the clients show nothing else of a tool call. state is that of the turn,
-// and said whether text stands before it. A failure that nothing was shown of has
+// and textShown says whether text stands before it. A failure that nothing was shown of has
 // the end of what the program printed.
 func Closing(inv *command.Invocation, state string, res host.Result, output *shape.Shaper, textShown bool) string {
 	var b strings.Builder
