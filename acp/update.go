@@ -72,17 +72,18 @@ type ToolCall struct {
 }
 
 // ToolCallUpdate changes an announced tool call (schema type ToolCallUpdate).
-// Content, where given, replaces the list. Status is always sent: a client
+// Content and Locations, where given, replace the list. Status is always sent: a client
 // takes a missing one for completed.
 type ToolCallUpdate struct {
-	ToolCallID string            `json:"toolCallId"`
-	Title      string            `json:"title,omitempty"`
-	ToolKind   string            `json:"kind,omitempty"`
-	Status     ToolStatus        `json:"status,omitempty"`
-	Content    []ToolCallContent `json:"content,omitempty"`
-	RawInput   any               `json:"rawInput,omitempty"`
-	RawOutput  any               `json:"rawOutput,omitempty"`
-	Meta       Meta              `json:"_meta,omitempty"`
+	ToolCallID string             `json:"toolCallId"`
+	Title      string             `json:"title,omitempty"`
+	ToolKind   string             `json:"kind,omitempty"`
+	Status     ToolStatus         `json:"status,omitempty"`
+	Content    []ToolCallContent  `json:"content,omitempty"`
+	Locations  []ToolCallLocation `json:"locations,omitempty"`
+	RawInput   any                `json:"rawInput,omitempty"`
+	RawOutput  any                `json:"rawOutput,omitempty"`
+	Meta       Meta               `json:"_meta,omitempty"`
 }
 
 // ToolCallLocation is a file a tool call works on (schema type

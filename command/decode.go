@@ -168,7 +168,7 @@ func isCommandWord(w string) bool {
 }
 
 var commandKeys = []string{
-	"summary", "exec", "params", "rest", "effect", "confirm", "timeout", "grace", "tty", "cwd", "env", "success",
+	"summary", "exec", "params", "rest", "effect", "confirm", "timeout", "grace", "tty", "cwd", "env", "success", "problems",
 }
 
 // command reads what the manifest says of one command.
@@ -248,6 +248,8 @@ func (d *decoder) commandKey(key string, n *yaml.Node, s *spec, m *Manifest) {
 		d.variables(n, s)
 	case "success":
 		d.success(n, s)
+	case "problems":
+		d.problems(n, s)
 	}
 }
 

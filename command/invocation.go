@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/chant-acp/chant-acp/command/problem"
 )
 
 // An Effect says what running a command does to the world.
@@ -95,6 +97,27 @@ type Invocation struct {
 	spec  *spec  // of a project's command; nil for others
 	root  string // the project root
 	paths []pathValue
+}
+
+// Problems are the formats in which the program prints where a problem is.
+func (i *Invocation) Problems() []problem.Format {
+	if i.spec == nil || i.spec.problems == nil {
+		return problem.Usual()
+	}
+	return i.spec.problems
+}
+
+// Root is the project's root, absolute; "" for what does not come from the manifest.
+func (i *Invocation) Root() string { return i.root }
+
+// Files are the regular files of the project that the line names as values of type
+// path, absolute.
+func (i *Invocation) Files() []string {
+	values := make([]string, len(i.paths))
+	for k, p := range i.paths {
+		values[k] = p.value
+	}
+	return problem.Files(i.root, i.Dir, values)
 }
 
 // Entry is what the manifest says of the command, as it was read: JSON with sorted

@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/chant-acp/chant-acp/command/problem"
 	"github.com/chant-acp/chant-acp/internal/strictyaml"
 	"github.com/chant-acp/chant-acp/internal/trust"
 )
@@ -206,7 +207,9 @@ type spec struct {
 	cwd     string            // slash-separated, inside the root; "" for the root
 	env     map[string]string // variables to set
 	success []int
-	entry   *yaml.Node // all that the manifest says of it
+	// problems is how its program prints where a problem is; nil for what is usual.
+	problems []problem.Format
+	entry    *yaml.Node // all that the manifest says of it
 }
 
 // A place is a line and a column of the file.

@@ -74,6 +74,8 @@ var goodManifests = []string{
 	header + "  c: {summary: s, exec: [x, '{a}', '{b}', '{c}'], params: {a: {position: 1, required: true}, b: {flag: --b.c, short: -1, type: bool, as: [--x, -y]}, c: {flag: --c, repeat: true, default: [x, 5], enum: [x, 5], as: ['--c={}']}}}\n",
 	header + "  c: {summary: s, exec: [x, --, '{a}'], params: {a: {position: 1, type: int, default: -5, dash: true, description: A number, pattern: '-?[0-9]'}}}\n",
 	header + "  c: {summary: s, exec: [x, '{a}'], params: {a: {position: 1, required: false, default: x, type: string}}}\n",
+	header + "  c: {summary: s, exec: [x], problems: [go, gcc, tsc, eslint, rust, {pattern: '(?P<file>a)(?P<line>b)(?<column>c)?'}]}\n",
+	header + "  c: {summary: s, exec: [x], problems: []}\n",
 	header + "  c:\n    summary: >\n      folded\n    exec:\n      - x\n",
 }
 
@@ -106,6 +108,7 @@ func TestSchemaRefusesBadManifests(t *testing.T) {
 		"too large", "two documents", "anchor", "merge key", "binary tag", "command twice", "control character",
 		// Bounds of durations, and whether a pattern is one.
 		"timeout large", "grace", "cwd outside", "rest pattern", "pattern that closes its group",
+		"problems pattern", "problems lookahead", "problems without a group", "problems with another group",
 		// What parts say together.
 		"undeclared template twice", "optional inside twice", "undeclared template", "undeclared template far off", "optional inside", "repeat inside", "as inside",
 		"env protected", "position gap", "position not from 1", "position twice", "required after optional", "repeat not last", "repeat with rest",

@@ -2,6 +2,8 @@ package agent_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +35,12 @@ var opScripts = map[string]func(*stubLeg) host.RunState{
 		l.result.Compensation = []host.StepResult{{Step: undo, State: host.StepCompleted}}
 		l.tell(&host.StepResult{Step: b, State: host.StepSkipped})
 		l.plan(host.StepFailed, a, b)
+		return host.RunFailed
+	},
+	"broken": func(l *stubLeg) host.RunState {
+		a := l.info("a", "make a", "activity")
+		l.plan(host.StepRunning, a)
+		l.fails(a, "main.go:3:5: undefined: x\n")
 		return host.RunFailed
 	},
 	"again": func(l *stubLeg) host.RunState {
@@ -233,6 +241,25 @@ func TestFailedStepsSpeak(t *testing.T) {
 		_, log := w.prompt(w.newSession(), "run bad")
 		if text := log.text(); strings.Count(text, "no way") != 1 || !strings.Contains(text, "exit code 7") {
 			t.Errorf("%+v: %q", s, text)
+		}
+	}
+}
+
+// A failed step names the places that it printed.
+func TestFailedStepsHaveLocations(t *testing.T) {
+	for _, s := range []setup{{terminal: true}, {client: "CodeCompanion.nvim"}, {}, {options: agent.Options{Output: "quiet"}}} {
+		w := dialOps(t, s)
+		id := w.newSession()
+		root := w.host.root
+		if err := os.WriteFile(filepath.Join(root, "main.go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, log := w.prompt(id, "run broken")
+		if text := log.text(); strings.Count(text, "At `main.go:3:5`.\n") != 1 {
+			t.Errorf("%+v: %q", s, text)
+		}
+		if got := located(t, root, log); s.client == "" && (len(got) != 1 || got[0].Path != "main.go" || got[0].Line != 3) {
+			t.Errorf("%+v: locations %v", s, got)
 		}
 	}
 }

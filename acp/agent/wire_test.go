@@ -69,6 +69,7 @@ type update struct {
 	Content   json.RawMessage        `json:"content"`
 	RawInput  *rawInput              `json:"rawInput"`
 	RawOutput map[string]any         `json:"rawOutput"`
+	Locations []acp.ToolCallLocation `json:"locations"`
 	Commands  []acp.AvailableCommand `json:"availableCommands"`
 	Entries   []acp.PlanEntry        `json:"entries"`
 	Options   []acp.ConfigOption     `json:"configOptions"`

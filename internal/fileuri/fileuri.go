@@ -1,4 +1,4 @@
-// Package fileuri reads the addresses of files of this machine (RFC 8089).
+// Package fileuri reads and writes the addresses of files of this machine (RFC 8089).
 //
 // It is not net/url, which does the same and much else, because of when that is
 // initialised: see cmd/chant-acp/internal/early.
@@ -44,6 +44,24 @@ func Path(uri string) (string, error) {
 		return "", ErrNotLocal
 	}
 	return decode(rest)
+}
+
+// Of returns the file: URI of an absolute path. Whatever could end the URI, or the
+// brackets of Markdown around it, is encoded (RFC 3986, section 2.3: unreserved
+// characters are not).
+func Of(path string) string {
+	const hex = "0123456789ABCDEF"
+	b := []byte("file://")
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~/", c) >= 0:
+			b = append(b, c)
+		default:
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
 }
 
 // decode resolves percent encodings (RFC 3986, section 2.1).

@@ -9,6 +9,23 @@ import (
 	"github.com/chant-acp/chant-acp/internal/fileuri"
 )
 
+func TestOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a/b.go":       "file:///a/b.go",
+		"/a b/(c)[d].x": "file:///a%20b/%28c%29%5Bd%5D.x",
+		"/a?b#c%d":      "file:///a%3Fb%23c%25d",
+		"/é\n":          "file:///%C3%A9%0A",
+	} {
+		got := fileuri.Of(path)
+		if got != want {
+			t.Errorf("%q became %q, want %q", path, got, want)
+		}
+		if back, err := fileuri.Path(got); back != path || err != nil {
+			t.Errorf("%q came back as %q, %v", path, back, err)
+		}
+	}
+}
+
 func TestPath(t *testing.T) {
 	for uri, want := range map[string]struct {
 		path string

@@ -26,7 +26,8 @@ var imports = map[string][]string{
 	"acp":                      {},
 	"acp/acptest":              {"acp"},
 	"acp/agent":                {"acp", "acp/agent/turn", "acp/agent/view", "host"},
-	"command":                  {},
+	"command":                  {"command/problem"},
+	"command/problem":          {},
 	"command/source":           {},
 	"command/source/gnumake":   {"command/source"},
 	"command/source/just":      {"command/source", "command/source/shelltext"},
@@ -37,7 +38,7 @@ var imports = map[string][]string{
 	"host/local":               {"host", "host/gitstate", "host/local/activity", "host/op", "host/pause", "host/process", "host/subject"},
 	"host/op/eval":             {"host/op", "host/op/eval/internal/wire"},
 
-	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "host", "host/subject"},
+	"acp/agent/view":       {"acp", "acp/agent/view/shape", "command", "command/problem", "host", "host/subject"},
 	"acp/agent/turn":       {"acp", "acp/agent/view", "acp/agent/view/shape", "command", "host", "host/subject"},
 	"acp/agent/view/shape": {},
 

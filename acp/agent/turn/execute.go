@@ -50,7 +50,7 @@ func (x *execution) queued() outcome {
 
 func newExecution(t *Turn, inv *command.Invocation) *execution {
 	return &execution{
-		Call:    view.Call{Stage: t.stage, ID: "call_" + newID(), Title: view.Title(inv), Line: inv.Line, Cwd: inv.Dir},
+		Call:    view.Call{Stage: t.stage, ID: "call_" + newID(), Title: view.Title(inv), Line: inv.Line, Cwd: inv.Dir, Root: inv.Root(), Problems: inv.Problems(), Locations: view.Named(inv.Files())},
 		turn:    t,
 		slot:    t.conn.Slot,
 		reading: t.reading(inv),
@@ -215,6 +215,9 @@ func (x *execution) conclude(res host.Result) outcome {
 	})}
 	if e.state == view.StateCompleted {
 		r.Status = acp.ToolCompleted
+	}
+	if e.state == view.StateFailed {
+		r.Locations = x.Printed()
 	}
 	x.End(r)
 	t.recorder.say(view.Closing(x.inv, e.state, res, x.output, t.TextShown()))

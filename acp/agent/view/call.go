@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
+	"github.com/chant-acp/chant-acp/command/problem"
 )
 
 // Recorder takes what happens in a turn: each event once, to be kept, and shown by
@@ -62,10 +64,18 @@ type Call struct {
 	Title string
 	Line  string // the command line that it is of
 	Cwd   string
+	// Root is the project's root; "": Cwd. Problems are the formats in which it prints
+	// where a problem is.
+	Root     string
+	Problems []problem.Format
+	// Locations are the files that its line names.
+	Locations []problem.Location
 	// Silent: it prints nothing, so it has no terminal.
 	Silent bool
 
 	announced bool
+
+	finder *problem.Finder // reads what is shown of its output
 
 	// Of the stage's mutex, because the agent may leave before the call ends.
 	shaper  *shape.Shaper
@@ -107,7 +117,7 @@ func (c *Call) Announce(status acp.ToolStatus, input any, about string) {
 	}
 	c.Stage.Add(Event{
 		Kind: EventCall, CallID: c.ID, Terminal: c.terminal(),
-		Call: &CallEvent{Title: c.Title, Status: status, RawInput: RawJSON(input), Cwd: c.Cwd, Content: about, Line: c.Line},
+		Call: &CallEvent{Title: c.Title, Status: status, RawInput: RawJSON(input), Cwd: c.Cwd, Content: about, Line: c.Line, Locations: c.Locations},
 	})
 	c.Stage.Flush()
 }
@@ -131,7 +141,12 @@ func (c *Call) AskAgain() {
 func (c *Call) OpenOutput(ctx context.Context, logPath func() string) *shape.Shaper {
 	cfg := c.Stage.Output
 	cfg.LogPath = logPath
-	cfg.Emit = func(text string) error { return c.Stage.Stream(ctx, c.outputEvent(text)) }
+	finder := problem.NewFinder(c.Problems)
+	c.finder = finder
+	cfg.Emit = func(text string) error {
+		finder.Write(text)
+		return c.Stage.Stream(ctx, c.outputEvent(text))
+	}
 	switch {
 	case c.terminal():
 		cfg.Mode = shape.Terminal
@@ -155,9 +170,38 @@ func (c *Call) EndOutput() shape.Stats {
 	// Nothing holds Finish up: where the turn was stopped, what waits for the
 	// client has given up, and what a reading client was shown can be completed.
 	for _, piece := range c.shaper.Finish() {
+		c.finder.Write(piece)
 		c.Stage.Add(c.outputEvent(piece))
 	}
 	return c.shaper.Stats()
+}
+
+// Printed are the places in files that the call printed, once EndOutput has shown the
+// rest of that.
+func (c *Call) Printed() []problem.Location {
+	if c.shaper.Quiet() {
+		c.finder.Write(c.shaper.Tail(TailLines))
+	}
+	return bounded(c.finder.Resolve(cmp.Or(c.Root, c.Cwd), c.Cwd))
+}
+
+// Named are the places of files that a line names.
+func Named(files []string) (list []problem.Location) {
+	for _, file := range files {
+		list = append(list, problem.Location{Path: file})
+	}
+	return bounded(list)
+}
+
+// bounded are as many locations as an update has room for.
+func bounded(list []problem.Location) []problem.Location {
+	room := FieldBytes
+	for i, l := range list {
+		if room -= JSONLen(l.Path) + len(`{"path":"","line":,"column":},`) + 20; room < 0 {
+			return list[:i]
+		}
+	}
+	return list
 }
 
 // End tells how the call ended. exitCode is nil where there is none.

@@ -26,6 +26,11 @@ type Client struct {
 	Raw bool
 	// Plain: output that is message text stands there as it is, not as a code block.
 	Plain bool
+	// Links says what message text makes of the places that a failing command printed.
+	Links Links
+	// NoLocations: the locations of a tool call would do something else than to link to
+	// the files.
+	NoLocations bool
 	// KeepsCommands: the list of commands that follows session/new is kept, so it is
 	// not sent again with the first prompt.
 	KeepsCommands bool
@@ -58,28 +63,28 @@ const (
 var clients = map[string]Client{
 	// Source of September to November 2026: a refused prompt is taken out of the
 	// thread, and the reason with it; without a terminal, tool content is markdown.
-	"zed": {AsksPerson: true, EndsTurn: true, KeepsCommands: true},
+	"zed": {AsksPerson: true, EndsTurn: true, KeepsCommands: true, Links: LinksURI},
 	// Run on Emacs 30.1, December 2026: tool content is kept, collapsed, as
 	// markdown; any stop reason but end_turn reads "Cancelled"; its shell takes three
 	// lines for itself.
 	"agent-shell": {AsksPerson: true, EndsTurn: true, KeepsCommands: true, Taken: []string{"help", "clear", "config"}, AddsContext: true},
 	// Run on Neovim 0.12.4, December 2026: one line of a tool call is shown; a
 	// refusal stops the editor until a key is hit.
-	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage},
+	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage, NoLocations: true},
 	// Source of May 2026: title and icon of a tool call are shown.
 	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage},
 	// Run as 0.19.1, December 2026: text stands in a terminal as it comes; of a tool
 	// call's content 28 lines are shown, so the end of a failure would not be seen.
 	// Each exec is a session of its own.
 	"acpx": {
-		Output: OutputMessage, Plain: true, Raw: true, KeepsCommands: true,
+		Output: OutputMessage, Plain: true, Raw: true, KeepsCommands: true, Links: LinksNone,
 		CodeHint: "A code is good in the session that gave it out, and each `acpx … exec` is a session of its own: make one with `sessions new --name s`, and send the line and the code with `prompt -s s`.",
 	},
 	// This project's own: a gateway passes message text on to who watches a session,
 	// and the command line prints it.
-	"chant-acp-sessions": {Output: OutputMessage, Plain: true},
-	"chant-acp-gateway":  {Output: OutputMessage, Plain: true},
-	PromptClient:         {AsksPerson: true, Output: OutputMessage, Plain: true},
+	"chant-acp-sessions": {Output: OutputMessage, Plain: true, Links: LinksNone},
+	"chant-acp-gateway":  {Output: OutputMessage, Plain: true, Links: LinksNone},
+	PromptClient:         {AsksPerson: true, Output: OutputMessage, Plain: true, Links: LinksNone},
 }
 
 // Known is the client of a name that is not empty.

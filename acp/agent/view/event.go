@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/command/problem"
 	"github.com/chant-acp/chant-acp/host/subject"
 )
 
@@ -120,6 +121,8 @@ type CallEvent struct {
 	Content  string          `json:"content,omitempty"`
 	// Line is the command line that the call is of, as it is in the history.
 	Line string `json:"line,omitempty"`
+	// Locations are the files that the line names.
+	Locations []problem.Location `json:"locations,omitempty"`
 }
 
 // ResultEvent is how a tool call ended.
@@ -129,6 +132,8 @@ type ResultEvent struct {
 	RawOutput json.RawMessage `json:"rawOutput,omitempty"`
 	ExitCode  *int            `json:"exitCode,omitempty"`
 	Signal    string          `json:"signal,omitempty"`
+	// Locations are the places in files that it printed, where it failed.
+	Locations []problem.Location `json:"locations,omitempty"`
 }
 
 // EndEvent is how a turn ended.

@@ -144,7 +144,11 @@ func (v *View) addOutput(u *acp.ToolCallUpdate, c *shownCall, r ResultEvent, sen
 		v.fillCard(c, send)
 		c.text, c.size = c.first, JSONLen(string(c.first))
 	}
-	fits := v.client.LastOnly || c.size+JSONLen(r.Content)+len(r.RawOutput) <= PieceBytes
+	size := c.size + JSONLen(r.Content) + len(r.RawOutput)
+	if len(r.Locations) > 0 {
+		size += FieldBytes // which bounds them
+	}
+	fits := v.client.LastOnly || size <= PieceBytes
 	switch {
 	case !fits: // what was sent of the output stays
 		v.sendCard(c, send)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent/view/shape"
+	"github.com/chant-acp/chant-acp/command/problem"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
 )
@@ -21,7 +22,8 @@ type runStep struct {
 func (v *Run) newStep(info host.StepInfo) *runStep {
 	s := &runStep{info: info, Call: Call{
 		Stage: v.stage, ID: "step_" + info.ID, Title: StepTitle(v.Mark, info), Line: v.Line, Cwd: v.Cwd,
-		Silent: info.Kind != "activity" && info.Kind != "exec",
+		Problems: problem.Usual(),
+		Silent:   info.Kind != "activity" && info.Kind != "exec",
 	}}
 	s.Announce(acp.ToolPending, stepInput(info), "")
 	return s
@@ -169,6 +171,10 @@ func (v *Run) endStep(s *runStep, e *host.StepResult) {
 	}
 	if !s.terminal() {
 		r.Content = stepText(e)
+	}
+	shared := s.info.Parallel && !s.ownOutput() // with steps that run beside it
+	if e.State == host.StepFailed && s.finder != nil && !shared {
+		r.Locations = s.Printed()
 	}
 	s.End(r)
 	if e.State == host.StepFailed {

@@ -90,6 +90,7 @@ func (v *View) call(e Event, send func(acp.SessionUpdate)) {
 	}
 	v.calls[e.CallID] = &shownCall{Event: e, pending: e.Call.Content != "" || e.Call.Status == acp.ToolPending}
 	c := acp.ToolCall{ToolCallID: e.CallID, Title: e.Call.Title, ToolKind: acp.ToolExecute, Status: e.Call.Status}
+	c.Locations = v.locations(e.Call.Locations)
 	if e.Call.RawInput != nil {
 		c.RawInput = e.Call.RawInput
 	}
@@ -152,8 +153,10 @@ func (v *View) result(e Event, send func(acp.SessionUpdate)) {
 		v.started(c, send)
 	}
 	u := resultUpdate(e.CallID, *e.Result, v.inTerminal(c.Event))
+	u.Locations = v.locations(e.Result.Locations)
 	v.addOutput(&u, c, *e.Result, send)
 	send(u)
+	v.message(v.places(c.Call.Cwd, e.Result.Locations), send)
 }
 
 // resultUpdate is the last update of a call.
