@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tailscale/hujson"
+	"github.com/chant-acp/chant-acp/internal/jsondoc"
 )
 
 // plan is an edit in the making: the file so far, and what was done to it.
@@ -26,7 +26,7 @@ func (s *settings) plan(src []byte, o Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.strict && !d.blank && !d.root.IsStandard() {
+	if s.strict && !d.Standard {
 		p.notes = append(p.notes, "the file holds comments or trailing commas, which the client may not read")
 	}
 	if err := p.addOrUpdate(d); err != nil {
@@ -38,9 +38,9 @@ func (s *settings) plan(src []byte, o Options) (*plan, error) {
 	return p, nil
 }
 
-func (p *plan) addOrUpdate(d *document) error {
+func (p *plan) addOrUpdate(d document) error {
 	at := place{}
-	if !d.blank {
+	if d.Root != nil {
 		var err error
 		if at, err = d.find(p.keys); err != nil {
 			return err
@@ -49,11 +49,10 @@ func (p *plan) addOrUpdate(d *document) error {
 	if len(at.keys) < len(p.keys) {
 		return p.set("added "+pathName(p.keys), p.keys, p.entry(p.o))
 	}
-	obj, ok := at.value.Value.(*hujson.Object)
-	if !ok {
-		return fmt.Errorf("%s: %s must be an object, and is not; correct that first", position(d.body, at.value.StartOffset), pathName(p.keys))
+	if at.value.Kind != '{' {
+		return d.noObject(at)
 	}
-	e := entry{d, obj}
+	e := entry{d, at.value}
 	if p.argv {
 		return p.updateACPX(e)
 	}
@@ -62,13 +61,13 @@ func (p *plan) addOrUpdate(d *document) error {
 
 // entry is our entry where the file has one.
 type entry struct {
-	*document
-	obj *hujson.Object
+	document
+	obj *jsondoc.Value
 }
 
 // value is the value of a key in the entry, nil where there is none; a key that
 // is there twice is found again, and refused, by the edit that follows.
-func (e entry) value(key string) *hujson.Value {
+func (e entry) value(key string) *jsondoc.Value {
 	m, err := e.member(e.obj, key)
 	if m == nil || err != nil {
 		return nil
@@ -80,7 +79,7 @@ func (e entry) value(key string) *hujson.Value {
 func (e entry) others(set ...string) []string {
 	var names []string
 	for i := range e.obj.Members {
-		if name := e.obj.Members[i].Name.Value.(hujson.Literal).String(); !slices.Contains(set, name) {
+		if name := e.obj.Members[i].Name; !slices.Contains(set, name) {
 			names = append(names, name)
 		}
 	}
@@ -88,31 +87,24 @@ func (e entry) others(set ...string) []string {
 }
 
 // source is a value as the file has it, cut where it is too long to read.
-func (d *document) source(v *hujson.Value) string {
-	return cut(string(d.body[v.StartOffset:v.EndOffset]))
+func (d document) source(v *jsondoc.Value) string {
+	return cut(string(v.Text))
 }
 
 // text is v's text where it is a string.
-func text(v *hujson.Value) (string, bool) {
-	lit, ok := v.Value.(hujson.Literal)
-	return lit.String(), ok && lit.Kind() == '"'
-}
+func text(v *jsondoc.Value) (string, bool) { return v.String(), v.Kind == '"' }
 
 // words is v's strings where it is a list of nothing else.
-func words(v *hujson.Value) ([]string, bool) {
-	arr, ok := v.Value.(*hujson.Array)
-	if !ok {
-		return nil, false
-	}
+func words(v *jsondoc.Value) ([]string, bool) {
 	list := []string{}
-	for i := range arr.Elements {
-		s, ok := text(&arr.Elements[i])
+	for i := range v.Items {
+		s, ok := text(&v.Items[i])
 		if !ok {
 			return nil, false
 		}
 		list = append(list, s)
 	}
-	return list, true
+	return list, v.Kind == '['
 }
 
 func (p *plan) updateCommand(e entry) error {
@@ -121,7 +113,7 @@ func (p *plan) updateCommand(e entry) error {
 		if v := e.value(p.fixed.key); v != nil {
 			if s, ok := text(v); ok && s != p.fixed.value {
 				return fmt.Errorf("%s: the entry's %q is %q, so it is not a command of yours; rename that entry, or set it to %q",
-					position(e.body, v.StartOffset), p.fixed.key, s, p.fixed.value)
+					e.where(v.Start), p.fixed.key, s, p.fixed.value)
 			}
 		}
 		if err := p.setString(p.fixed.key, p.fixed.value.(string)); err != nil {
@@ -140,9 +132,9 @@ func (p *plan) updateCommand(e entry) error {
 }
 
 // noteArgs says so where the arguments that are kept are not the ones asked for.
-func (p *plan) noteArgs(v *hujson.Value) {
+func (p *plan) noteArgs(v *jsondoc.Value) {
 	if have, ok := words(v); !ok || !slices.Equal(have, p.o.Args) {
-		p.notes = append(p.notes, "its args are yours, and differ from "+render(argList(p.o), layout{}))
+		p.notes = append(p.notes, "its args are yours, and differ from "+jsondoc.Line(asJSON(argList(p.o))))
 	}
 }
 
@@ -150,7 +142,7 @@ func (p *plan) noteArgs(v *hujson.Value) {
 // command line.
 func (p *plan) updateACPX(e entry) error {
 	argv := append([]string{p.o.Binary}, p.o.Args...)
-	example := render(object{{"argv", argv}}, layout{inline: true})
+	example := jsondoc.Line(asJSON(object{{"argv", argv}}))
 	command := e.value("command")
 	p.kept = e.others("command", "argv")
 	switch {
@@ -174,15 +166,14 @@ func (p *plan) updateACPX(e entry) error {
 }
 
 // updateArgv sets the program of an argument vector and keeps its arguments.
-func (p *plan) updateArgv(e entry, v *hujson.Value) error {
-	arr, ok := v.Value.(*hujson.Array)
-	if !ok || len(arr.Elements) == 0 {
-		return fmt.Errorf("%s: argv must be a list that starts with the program, and is not; correct that first", position(e.body, v.StartOffset))
+func (p *plan) updateArgv(e entry, v *jsondoc.Value) error {
+	if len(v.Items) == 0 {
+		return fmt.Errorf("%s: argv must be a list that starts with the program, and is not; correct that first", e.where(v.Start))
 	}
 	if have, ok := words(v); !ok || !slices.Equal(have[1:], p.o.Args) {
-		p.notes = append(p.notes, "the arguments in its argv are yours, and differ from "+render(argList(p.o), layout{}))
+		p.notes = append(p.notes, "the arguments in its argv are yours, and differ from "+jsondoc.Line(asJSON(argList(p.o))))
 	}
-	program := &arr.Elements[0]
+	program := &v.Items[0]
 	if s, ok := text(program); ok && s == p.o.Binary {
 		return nil
 	}
@@ -241,7 +232,7 @@ func (p *plan) summary(path string) string {
 	switch {
 	case len(p.done) == 0:
 		s = fmt.Sprintf("Nothing to change: %s in %s starts %s already", pathName(p.keys), path, p.o.Binary)
-	case strings.HasPrefix(p.done[0], "added "+jsonString(p.keys[0])):
+	case strings.HasPrefix(p.done[0], "added "+jsondoc.Quote(p.keys[0])):
 		s = fmt.Sprintf("In %s, %s", path, p.done[0])
 	default:
 		s = fmt.Sprintf("In %s, for %s: %s", path, pathName(p.keys), strings.Join(p.done, "; "))

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/jsondoc"
 )
 
 // The two Neovim plug-ins, each reachable by its own name.
@@ -70,7 +72,7 @@ func jsonTarget(client Client, title string, aliases []string, s *settings) *Tar
 	return &Target{
 		client: client, title: title, aliases: aliases, settings: s,
 		snippet: func(o Options) string {
-			return render(nest(s.keys, s.entry(o)), layout{newline: "\n", unit: s.indent}) + "\n"
+			return jsondoc.Lines(asJSON(nest(s.keys, s.entry(o))), s.indent) + "\n"
 		},
 		where: func(o Options) string {
 			file, err := s.file(o)
@@ -161,7 +163,7 @@ func fountainSnippet(o Options) string {
 		{"runtime", "acp"},
 		{"runtime_command", commandLine(append([]string{o.Binary}, fountainArgs(o)...))},
 	}
-	return render(agent, layout{newline: "\n", unit: "  "}) + "\n"
+	return jsondoc.Lines(asJSON(agent), "  ") + "\n"
 }
 
 func fountainWhere(Options) string {
