@@ -12,5 +12,6 @@ import (
 
 func main() {
 	process.GuardMain()
+	process.Conceal()
 	os.Exit(run(os.Args[1:], console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))
 }

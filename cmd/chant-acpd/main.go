@@ -12,10 +12,12 @@ import (
 	"github.com/chant-acp/chant-acp/host/op/eval/engine"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/acpd"
+	"github.com/chant-acp/chant-acp/runtime/person"
 )
 
 func main() {
 	process.GuardMain()
+	process.Conceal()
 	call, err := acpd.Called(os.Args[1:])
 	switch {
 	case err != nil:
@@ -25,6 +27,8 @@ func main() {
 		os.Exit(engine.Main())
 	case call.Is(acpd.Request):
 		os.Exit(client.Main())
+	case call.Is(acpd.Vouch):
+		os.Exit(person.VoucherMain())
 	}
 	os.Exit(run(call, console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))
 }

@@ -41,6 +41,7 @@ func GuardMain() {
 	if len(os.Args) != 3 || os.Args[0] != guardName || os.Args[2] == "" || os.Getenv(guardVar) != os.Args[2] {
 		return
 	}
+	Conceal()
 	shedMark()
 	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
 	switch os.Args[1] {

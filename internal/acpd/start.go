@@ -17,10 +17,11 @@ type Task struct {
 }
 
 // The tasks. What goes over standard input and output, the packages that ask for
-// them say: host/op/eval and host/local/httpask.
+// them say: host/op/eval, host/local/httpask and runtime/person.
 var (
 	Evaluate = Task{"evaluate", "evaluates *.op.ts"}
 	Request  = Task{"request", "makes the requests of HTTP steps"}
+	Vouch    = Task{"vouch", "vouches for the agents of a person's gateway"}
 )
 
 // The first arguments of a chant-acpd that chant-acp starts: the version that is

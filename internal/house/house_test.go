@@ -98,7 +98,7 @@ var imports = map[string][]string{
 	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/setup":       {},
 	"cmd/chant-acpd": {
-		"host/local/httpask/client", "host/op/eval/engine", "host/process",
+		"host/local/httpask/client", "host/op/eval/engine", "host/process", "runtime/person",
 		"cmd/chant-acpd/internal/gatewaycmd", "cmd/chant-acpd/internal/heartbeatcmd", "cmd/chant-acpd/internal/remotecmd", "cmd/internal/cli", "cmd/internal/console",
 	},
 	"cmd/chant-acpd/internal/attach": {"runtime/gateway/client", "runtime/session"},

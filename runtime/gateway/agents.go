@@ -34,6 +34,7 @@ type agentRoutes struct {
 	workspace string
 	life      context.Context // ends when the gateway stops
 	isPerson  func(*http.Request) bool
+	voucher   *person.Voucher // nil: no agent speaks for a person
 }
 
 func (a agentRoutes) routes() []route {
@@ -66,15 +67,13 @@ func (a agentRoutes) start(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	spec := session.AgentSpec{Adapter: adapter.Slug, Command: adapter.Command, Env: adapter.Env, Cwd: cwd, Name: body.Name}
-	if adapter.Own && a.isPerson(r) {
-		voucher, err := person.NewVoucher()
+	if voucher := a.voucher; voucher != nil && adapter.Own && a.isPerson(r) {
+		vouched, err := voucher.Agent()
 		if err != nil {
 			return err
 		}
-		if voucher != nil {
-			defer voucher.Close() // it has asked by the time that it has a session
-			spec.Person, spec.Extra = true, voucher.Agent
-		}
+		defer vouched.Close() // the agent has its own by the time that it has a session
+		spec.Person, spec.Extra = true, vouched
 	}
 	s, err := a.registry.StartAgent(r.Context(), spec)
 	if err != nil {

@@ -113,7 +113,8 @@ type Gateway struct {
 	server   *http.Server
 	url      string
 	sessions *session.Registry
-	door     *door.Door // nil: none
+	door     *door.Door      // nil: none
+	voucher  *person.Voucher // the same
 	stopped  bool
 
 	// life ends when Stop begins: streams and turns are told by it.
@@ -207,6 +208,9 @@ func (g *Gateway) Start(ctx context.Context) (err error) {
 	at := ""
 	if g.o.PersonSocket != "" && person.Decides() == nil {
 		at = g.o.PersonSocket
+		if g.voucher, err = person.NewVoucher(); err != nil {
+			return err
+		}
 		if g.door, err = door.Open(at, &g.access.people); err != nil {
 			return err
 		}
@@ -291,7 +295,7 @@ func (g *Gateway) routes(started time.Time, conversations conversationRoutes) []
 		conversations.routes(),
 		adapters.routes(),
 		(&sessionRoutes{access: &g.access, registry: g.sessions, workspace: workspace, life: g.life, noTerminals: g.o.NoTerminals}).routes(),
-		agentRoutes{registry: g.sessions, adapters: adapters, workspace: workspace, life: g.life, isPerson: g.access.isPerson}.routes(),
+		agentRoutes{registry: g.sessions, adapters: adapters, workspace: workspace, life: g.life, isPerson: g.access.isPerson, voucher: g.voucher}.routes(),
 		outputRoutes{registry: g.sessions, streams: streams, life: g.life}.routes(),
 		runs.routes(),
 		tools.routes(),
@@ -354,6 +358,9 @@ func (g *Gateway) shutDownWithin(ctx context.Context) error {
 	}
 	if err := g.work.wait(ctx); err != nil {
 		errs = append(errs, err)
+	}
+	if g.voucher != nil {
+		g.voucher.Close()
 	}
 	if err := g.claim.release(); err != nil {
 		errs = append(errs, fmt.Errorf("taking the gateway's address back: %w", err))

@@ -2,76 +2,164 @@ package person
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
-// A gateway that a person started vouches for its own agents: it leaves one end of
-// a socket with the agent, as descriptor vouchFD, and answers there.
+// A gateway that a person started vouches for its own agents: each is left one end
+// of a socket, as descriptor vouchFD, and is answered there.
 //
-// The agent believes the kernel and nobody else. The socket was made by a process
-// (SO_PEERCRED, unix(7)) whose executable is the chant-acpd beside the agent's own;
-// then, and not before, that very process answers (SCM_CREDENTIALS) with what it
-// was asked. A program that makes such a socket can become chant-acpd, but then it
-// is no longer there to answer.
+// The agent believes the kernel and nobody else: the socket was made by a process
+// (SO_PEERCRED, unix(7)) that does not descend from a program of chant-acp, and
+// that very process answers (SCM_CREDENTIALS) with what it was asked. The gateway
+// itself has the mark, as soon as it has started its first program. So a child of
+// it makes the sockets and answers, which it starts before that.
 const (
-	vouchFD   = 3
-	vouchWait = 5 * time.Second
-	vouched   = "a person: "
+	vouchFD      = 3
+	vouchWait    = 5 * time.Second
+	vouchAskTime = time.Minute // for the question
+	vouched      = "a person: "
 )
 
-// Voucher is the gateway's end.
+// A Voucher vouches for agents, by a process of its own.
 type Voucher struct {
-	// Agent is the agent's end: its descriptor 3. Close it when the agent has started.
-	Agent *os.File
+	child *exec.Cmd
 
-	conn *os.File
-	done chan struct{}
+	mu   sync.Mutex
+	conn int // to the child; -1 after Close
 }
 
-// NewVoucher makes one; nil where this process may not decide.
+// NewVoucher starts one; nil where this process may not decide. It has to come
+// before the first program of this process.
 func NewVoucher() (*Voucher, error) {
 	if Decides() != nil {
 		return nil, nil
 	}
+	child, err := acpd.Command(acpd.Vouch, []string{})
+	if err != nil {
+		return nil, err
+	}
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("vouching for an agent: %w", err)
+		return nil, fmt.Errorf("vouching for agents: %w", err)
 	}
-	_ = unix.SetNonblock(ends[0], true)
-	v := &Voucher{Agent: os.NewFile(uintptr(ends[1]), "vouched"), conn: os.NewFile(uintptr(ends[0]), "voucher"), done: make(chan struct{})}
-	go v.answer()
-	return v, nil
-}
-
-// answer answers the one question, if it comes.
-func (v *Voucher) answer() {
-	defer close(v.done)
-	defer v.conn.Close()
-	question := make([]byte, 64)
-	n, err := v.conn.Read(question)
+	theirs := os.NewFile(uintptr(ends[1]), "voucher")
+	defer theirs.Close()
+	child.Stdin = theirs
+	timeout := unix.NsecToTimeval(vouchWait.Nanoseconds())
+	err = unix.SetsockoptTimeval(ends[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout)
 	if err == nil {
-		_, _ = v.conn.Write(append([]byte(vouched), question[:n]...)) // the agent may be gone
+		err = child.Start()
+	}
+	if err != nil {
+		unix.Close(ends[0])
+		return nil, fmt.Errorf("vouching for agents: %w", err)
+	}
+	return &Voucher{child: child, conn: ends[0]}, nil
+}
+
+// Agent is what an agent is to have as its descriptor 3. It is good for one agent,
+// for a minute. Close it when the agent has started.
+func (v *Voucher) Agent() (*os.File, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	fd, err := v.ask()
+	if err != nil {
+		return nil, fmt.Errorf("nobody vouches for the agent any more (%w): start the gateway again", err)
+	}
+	return os.NewFile(uintptr(fd), "vouched"), nil
+}
+
+func (v *Voucher) ask() (fd int, err error) {
+	if err := unix.Sendto(v.conn, []byte{0}, unix.MSG_NOSIGNAL, nil); err != nil {
+		return -1, err
+	}
+	text, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	n, oobn, err := retryRecv(v.conn, text, oob)
+	if err != nil {
+		return -1, err
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || n == 0 || len(messages) != 1 {
+		return -1, errors.New("it gave no socket")
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return -1, errors.New("it gave no socket")
+	}
+	return fds[0], nil
+}
+
+// Close ends the process. Who was vouched for stays so.
+func (v *Voucher) Close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_ = unix.Close(v.conn)
+	v.conn = -1
+	_ = v.child.Wait()
+}
+
+// VoucherMain is that process, and returns its exit code. Standard input is the
+// socket on which it is asked; it ends with it.
+func VoucherMain() int {
+	for {
+		n, _, err := retryRecv(0, make([]byte, 1), nil)
+		if err != nil || n == 0 {
+			return 0
+		}
+		ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return 1
+		}
+		err = unix.Sendmsg(0, []byte{0}, unix.UnixRights(ends[1]), nil, unix.MSG_NOSIGNAL)
+		unix.Close(ends[1])
+		if err != nil {
+			return 0
+		}
+		_ = unix.SetNonblock(ends[0], true)
+		go answerOnce(os.NewFile(uintptr(ends[0]), "agent")) // until the question, its time, or the process's end
 	}
 }
 
-// Close ends it, answered or not.
-func (v *Voucher) Close() {
-	_ = v.Agent.Close()
-	_ = v.conn.SetDeadline(time.Now())
-	<-v.done
+// answerOnce answers the one question, if it comes.
+func answerOnce(agent *os.File) {
+	defer agent.Close()
+	_ = agent.SetDeadline(time.Now().Add(vouchAskTime))
+	question := make([]byte, 64)
+	if n, err := agent.Read(question); err == nil {
+		_, _ = agent.Write(append([]byte(vouched), question[:n]...)) // the agent may be gone
+	}
+}
+
+func retryRecv(fd int, p, oob []byte) (n, oobn int, err error) {
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(fd, p, oob, unix.MSG_CMSG_CLOEXEC)
+		if err != unix.EINTR {
+			return n, oobn, err
+		}
+	}
 }
 
 // Vouched says whether a gateway of a person vouches for this process.
 var Vouched = sync.OnceValue(func() bool {
 	pid, ok := maker(vouchFD)
-	return ok && isGateway(pid) && answers(vouchFD, pid)
+	return ok && unmarked(pid) && answers(vouchFD, pid) && unmarked(pid)
 })
+
+// unmarked says whether a process is there that no program of chant-acp has started.
+func unmarked(pid int32) bool {
+	descends, err := process.DescendsPID(int(pid))
+	return err == nil && !descends
+}
 
 // maker returns the process that made the socket behind a descriptor.
 func maker(fd int) (pid int32, ok bool) {
@@ -90,25 +178,6 @@ func pidOf(cred *unix.Ucred) int32 {
 	return cred.Pid
 }
 
-// isGateway says whether a process runs the chant-acpd that lies beside this
-// executable, or this executable itself.
-func isGateway(pid int32) bool {
-	self, err := os.Executable()
-	if err != nil {
-		return false
-	}
-	runs, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		return false
-	}
-	for _, path := range []string{filepath.Join(filepath.Dir(self), "chant-acpd"), self} {
-		if known, err := os.Stat(path); err == nil && os.SameFile(known, runs) {
-			return true
-		}
-	}
-	return false
-}
-
 // answers asks over a socket, and says whether that process answers right.
 func answers(fd int, pid int32) bool {
 	var question [16]byte
@@ -121,19 +190,14 @@ func answers(fd int, pid int32) bool {
 		return false
 	}
 	text, oob := make([]byte, 64), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
-	for {
-		n, oobn, _, _, err := unix.Recvmsg(fd, text, oob, unix.MSG_CMSG_CLOEXEC)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || string(text[:n]) != vouched+asked {
-			return false
-		}
-		messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-		if err != nil || len(messages) != 1 {
-			return false
-		}
-		cred, err := unix.ParseUnixCredentials(&messages[0])
-		return err == nil && cred.Pid == pid
+	n, oobn, err := retryRecv(fd, text, oob)
+	if err != nil || string(text[:n]) != vouched+asked {
+		return false
 	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) != 1 {
+		return false
+	}
+	cred, err := unix.ParseUnixCredentials(&messages[0])
+	return err == nil && cred.Pid == pid
 }
