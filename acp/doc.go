@@ -4,10 +4,12 @@
 // client's.
 //
 // The types carry the names of the protocol's schema
-// (https://agentclientprotocol.com/protocol/schema). Results and
-// notifications are encoded without more escapes than JSON asks for; decoding matches property names exactly, case
-// included, and refuses what the schema refuses with an [*Error] that names the
-// property.
+// (https://agentclientprotocol.com/protocol/schema). Results and notifications are encoded without
+// more escapes than JSON asks for; decoding matches property names exactly, case included, and
+// refuses what the schema refuses with an [*Error] that names the property.
+//
+// Messages come in through a [Transport] and go to a [Handler]; answers and updates go out through
+// [Request] and [Batch]. An agent begins at [NewPeer], a client at [Connect]; the example has both.
 package acp
 
 // ProtocolVersion is the one version of the protocol spoken here.

@@ -1,6 +1,8 @@
 // Package host is the seam between the agent and what it runs things on: the
 // interfaces, their events and results, and no implementation. host/project is
 // the real one; tests drive the whole protocol through a stub.
+//
+// Begin at [Host], what a project does for a turn, and [Runtime], what it does for runs of Ops.
 package host
 
 import (

@@ -4,6 +4,9 @@
 // An Agent serves connections (agent.go, dispatch.go). A connection has sessions,
 // which a Store may keep (store.go, kept.go, stored.go). What becomes of a prompt is
 // the package turn's, what a client is shown of it the package view's.
+//
+// Begin at [Agent.Serve]: messages come in through a Transport, and updates and answers go out
+// through it.
 package agent
 
 import (

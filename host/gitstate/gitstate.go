@@ -5,6 +5,8 @@
 //
 // Only the repository itself is read. What its user or the system has configured
 // outside, such as an ignore file in the home folder, is not known here.
+//
+// [Read] takes a folder and gives a [State].
 package gitstate
 
 import (

@@ -5,6 +5,9 @@
 // The model is chant's: its types, names and defaults are those of the OpConfig
 // of @intentius/chant/op, with three kinds of steps of our own (exec, sleep,
 // waitForEvent).
+//
+// [FindFiles] finds the files of a project, and [Decode] makes a [Config] of one that is data; what
+// is wrong comes as [Finding]s.
 package op
 
 import (

@@ -29,4 +29,6 @@
 // the calling process close-on-exec.
 //
 // The package needs Linux with /proc mounted.
+//
+// Begin at [Start], which takes a [Spec] and gives a [Process]; [Process.Wait] gives its [Exit].
 package process

@@ -1,5 +1,8 @@
 // Package project is the real host: one directory, its manifest, the chant
 // program found there, and the programs they allow.
+//
+// [New] makes it of a directory. Lines go in as a command.Invocation by [Project.Start]; a host.Run
+// comes out. Ops are behind [Project.Ops].
 package project
 
 import (

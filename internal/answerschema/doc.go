@@ -14,6 +14,8 @@
 //
 // There are no references: a schema is read in one piece, nothing is opened for
 // it, and it cannot be endless. Numbers are compared as 64-bit floating point.
+//
+// [Check] takes a schema, [Meets] an answer beside it.
 package answerschema
 
 import (

@@ -1,4 +1,6 @@
 // Package brief writes things at a length that people read.
+//
+// [Bytes] and [Runes] cut texts, [Duration] writes durations.
 package brief
 
 import (

@@ -1,5 +1,8 @@
 // Package caplog keeps what programs print in files that are bounded, and leave
 // the disk some room.
+//
+// [New] opens a [Log]; what a program prints goes in by [Log.Write], and [Log.Lacks] says what did
+// not fit.
 package caplog
 
 import (

@@ -1,5 +1,8 @@
 // Package durable writes files that outlast a crash and a power cut whole or not
 // at all, and reads them with a bound.
+//
+// [Write] replaces a file, [Create] makes one that must not be there, [Read] reads one with a
+// bound, and [SetAside] renames one that is damaged.
 package durable
 
 import (

@@ -1,5 +1,8 @@
 // Package envmask shows values of the environment by their names, for what is
-// told and kept: a token that a file put into a command is not to be read there.
+// shown and kept: a token that a file put into a command is not to be read there.
+//
+// A [Mask] is made of the environment by [New], [Only] or [Beside]; [Mask.Text] and [Mask.JSON]
+// give a text with the names in the place of the values.
 package envmask
 
 import (

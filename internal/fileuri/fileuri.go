@@ -1,11 +1,10 @@
-// Package fileuri reads and writes the addresses of files of this machine (RFC 8089).
-//
-// It is not net/url, which does the same and much else, because of when that is
-// initialised: see cmd/chant-acp/internal/early.
+// Package fileuri reads and writes the addresses of files of this machine (RFC 8089): [Path] takes a
+// URI, [Of] makes one.
 package fileuri
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 )
 
@@ -22,28 +21,16 @@ var (
 // else, too: what a path may hold is for the caller to decide. A query and a
 // fragment are left out.
 func Path(uri string) (string, error) {
-	if strings.ContainsFunc(uri, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
+	uri, _, _ = strings.Cut(uri, "#") // which may be anything
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
 		return "", ErrSyntax
-	}
-	scheme, rest, found := strings.Cut(uri, ":")
-	if !found || !strings.EqualFold(scheme, "file") {
+	case u.Scheme != "file", !strings.HasPrefix(uri[len("file:"):], "/"),
+		u.User != nil, u.Host != "" && !strings.EqualFold(u.Host, "localhost"):
 		return "", ErrNotLocal
 	}
-	rest, _, _ = strings.Cut(rest, "#")
-	rest, _, _ = strings.Cut(rest, "?")
-	if after, ok := strings.CutPrefix(rest, "//"); ok {
-		host := after
-		rest = ""
-		if i := strings.IndexByte(after, '/'); i >= 0 {
-			host, rest = after[:i], after[i:]
-		}
-		if host != "" && !strings.EqualFold(host, "localhost") {
-			return "", ErrNotLocal
-		}
-	} else if !strings.HasPrefix(rest, "/") {
-		return "", ErrNotLocal
-	}
-	return decode(rest)
+	return u.Path, nil
 }
 
 // Of returns the file: URI of an absolute path. Whatever could end the URI, or the
@@ -62,41 +49,4 @@ func Of(path string) string {
 		}
 	}
 	return string(b)
-}
-
-// decode resolves percent encodings (RFC 3986, section 2.1).
-func decode(s string) (string, error) {
-	if !strings.Contains(s, "%") {
-		return s, nil
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b = append(b, s[i])
-			continue
-		}
-		if i+2 >= len(s) {
-			return "", ErrSyntax
-		}
-		high, low := digit(s[i+1]), digit(s[i+2])
-		if high < 0 || low < 0 {
-			return "", ErrSyntax
-		}
-		b = append(b, byte(high<<4|low))
-		i += 2
-	}
-	return string(b), nil
-}
-
-// digit is the value of a hexadecimal digit, or -1.
-func digit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

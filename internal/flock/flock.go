@@ -1,5 +1,8 @@
 // Package flock locks files with the kernel's flock, which ends with the
 // process, however it ends.
+//
+// Begin at [Take], which waits for a lock, or [Try], which does not; [File] locks a file that is
+// open already.
 package flock
 
 import (

@@ -1,6 +1,8 @@
 // Package gitignore says what git would ignore, by the patterns of gitignore(5),
 // without git. It knows nothing of the index: a file that is tracked although a
 // pattern matches it counts as ignored.
+//
+// [Parse] reads a file of patterns; [Patterns.Match] answers for a path.
 package gitignore
 
 import (

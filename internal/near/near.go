@@ -1,4 +1,7 @@
 // Package near finds the name that a word was most likely meant to be.
+//
+// [Word] takes the names that there are and the word that was typed, and returns the nearest, or
+// none.
 package near
 
 import (

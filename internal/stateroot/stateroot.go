@@ -1,5 +1,7 @@
 // Package stateroot says where this user's state is kept: sessions, runs and
 // the logs of turns.
+//
+// [Dir] is that folder, [Check] says why it can't be used, and [Make] makes it.
 package stateroot
 
 import (

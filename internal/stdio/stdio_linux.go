@@ -3,6 +3,8 @@
 //
 // One stray line on standard output can end a session of a protocol that is spoken there, and a
 // child that inherits standard input eats the next requests.
+//
+// Begin at [Takeover]; [Reader] and [Writer] are the two ends that it gives out.
 package stdio
 
 import (

@@ -1,6 +1,8 @@
 // Package strictyaml reads YAML that means the same to every reader: one document
 // of UTF-8 text, without anchors, aliases, merge keys and tags. What is wrong
 // comes with its line and column.
+//
+// [Parse] takes a text and gives the library's node, or [Problem]s.
 package strictyaml
 
 import (
@@ -88,8 +90,8 @@ func documents(data []byte) (first, second *yaml.Node, err error) {
 	return &nodes[0], &nodes[1], nil
 }
 
-// InvalidText finds the first thing that is no text, or that editors and YAML
-// readers count lines and columns differently for, and says what to do with it; "" where all is well.
+// InvalidText finds the first thing that is no text, or that editors and YAML readers count lines
+// and columns differently for, and says what to do with it; "" where all is well.
 func InvalidText(data []byte) (offset int, what string) {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])

@@ -4,6 +4,9 @@
 // edits them. Everything works on a stream cut anywhere: any chunking of the
 // same bytes gives the same result, and the state kept between two chunks is
 // bounded whatever a program prints.
+//
+// A [Decoder] gives tokens. [Lines] makes plain lines of them, [Stream] keeps what a client's
+// terminal may show, and [Clean] is Lines for a text that is whole.
 package termtext
 
 import "unicode/utf8"

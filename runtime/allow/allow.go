@@ -5,6 +5,8 @@
 // manifest or its Op's sources, and the programs and files of the project that
 // these name. It is kept below the state root, by the repository: in another
 // worktree of it the same commands are allowed. One file holds one repository.
+//
+// Begin at [Open]; [Store.Look] says whether a command is allowed, [Store.Allow] keeps that it is.
 package allow
 
 import (

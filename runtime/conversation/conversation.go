@@ -17,6 +17,8 @@
 // A line of content that would read as the heading of a turn gets a backslash in
 // front, which markdown does not show and Parse takes away again: nothing that is
 // said can pass for a turn of its own, here or for other readers of the format.
+//
+// [NewDocument] takes the events of a thread and writes the file; [Parse] reads one.
 package conversation
 
 import (

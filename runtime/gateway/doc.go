@@ -15,4 +15,6 @@
 // adapterRoutes, sessionRoutes, agentRoutes, outputRoutes, runRoutes, mcpRoutes.
 //
 // Errors are problem documents of RFC 9457. docs/gateway.md shows every route.
+//
+// Begin at [New]; [Options] holds what the gateway is given to show.
 package gateway

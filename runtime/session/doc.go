@@ -11,4 +11,6 @@
 // itself: each waits for [Session.Answer], and is cancelled with its turn.
 //
 // What has ended stays listed, after a restart too, until it is forgotten.
+//
+// Begin at [Open], which makes the [Registry]; it starts a [Session] of each kind.
 package session

@@ -19,6 +19,8 @@
 //
 // Ids become file names and never start with a dot, so they can't meet the
 // folders beside them.
+//
+// Begin at [New]; log.go appends to a thread, read.go reads one, list.go finds them all.
 package thread
 
 import (

@@ -6,6 +6,8 @@
 // A Turn is its flow (turn.go) with a recorder, which is the one list of what
 // happens, and a stopper. A Thread is what the turns of one session share, a Conn
 // what those of one connection do, a Slot what those of the process do.
+//
+// Begin at Turn.Begin and Turn.Run.
 package turn
 
 import (

@@ -209,8 +209,9 @@ func (s *Thread) Commands() acp.AvailableCommandsUpdate {
 	return acp.AvailableCommandsUpdate{AvailableCommands: fitCommands(list)}
 }
 
-// fitCommands shortens a list that is too long for a line: first the hints go into
-// the descriptions, then these get shorter, and at last commands are left out. All of them can be typed all the same.
+// fitCommands shortens a list that is too long for a line: first the hints go into the
+// descriptions, then these get shorter, and at last commands are left out. All of them can be typed
+// all the same.
 func fitCommands(list []acp.AvailableCommand) []acp.AvailableCommand {
 	const frame = len(`{"name":"","description":""},`)
 	for _, runes := range []int{view.TitleRunes, 100, 60, 30} {

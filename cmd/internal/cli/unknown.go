@@ -1,5 +1,7 @@
 // Package cli is what the command lines of both executables share, on top of cobra:
 // names that nobody knows are refused, with what was meant.
+//
+// [RefuseUnknown] is put into a root command.
 package cli
 
 import (

@@ -1,5 +1,7 @@
 // Package console is what the commands share with whoever runs them: standard
 // streams, and how the process ends.
+//
+// [Streams] go into each command; [Streams.End] makes an exit code of what it returns.
 package console
 
 import (

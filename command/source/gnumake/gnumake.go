@@ -3,6 +3,9 @@
 // make can't list its targets without running what the makefile says, so only
 // targets that a person named are taken, and only those that the text itself
 // holds: not those of patterns, variables and included files.
+//
+// [Parse] takes the text and the names, and gives a source.Listing; [Targets] lists what could be
+// named.
 package gnumake
 
 import (

@@ -1,5 +1,7 @@
 // Package just reads what a justfile offers, from the dump that just itself makes
 // of it: `just --dump --dump-format json` runs nothing of the project.
+//
+// [Parse] takes the dump and gives a source.Listing.
 package just
 
 import (

@@ -1,4 +1,6 @@
 // Package npm reads the scripts of a package.json. Reading it runs nothing.
+//
+// [Parse] takes the text and gives a source.Listing.
 package npm
 
 import (

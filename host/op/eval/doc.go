@@ -6,4 +6,6 @@
 // The child is chant-acpd ([github.com/chant-acp/chant-acp/internal/acpd]), and what
 // it does is in package engine. Without it, or where it is of another version, each
 // *.op.ts that the cache does not know says so, and all other Ops are read.
+//
+// [Load] takes a project's folder and gives all its Ops.
 package eval

@@ -1,5 +1,7 @@
 // Package door is the Unix socket at which people get the capability to decide at a
 // gateway: a person's command asks there, and who it is, the kernel says.
+//
+// [Open] is the gateway's side, [Ask] that of a person's command.
 package door
 
 import (

@@ -1,6 +1,6 @@
-// Package shape makes updates of what a program prints: text in pieces that a
-// client takes, cleaned, batched in time, and bounded. It knows no protocol and no turn: bytes go in by Shaper.Write,
-// pieces of text come out by Config.Emit. Begin at shape.go.
+// Package shape makes updates of what a program prints: text in pieces that a client takes,
+// cleaned, batched in time, and bounded. It knows no protocol and no turn: bytes go in by
+// Shaper.Write, pieces of text come out by Config.Emit. Begin at shape.go.
 package shape
 
 import (

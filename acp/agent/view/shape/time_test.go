@@ -17,7 +17,8 @@ func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Shaper, sent 
 		var sink sink
 		cfg.Emit = sink.emit
 		s := New(cfg)
-		// sent waits for what is under way and returns the updates since the last call, "|" between them.
+		// sent waits for what is under way and returns the updates since the last call, "|" between
+		// them.
 		test(t, s, func() string { synctest.Wait(); return strings.Join(sink.take(), "|") })
 		s.Finish()
 	})

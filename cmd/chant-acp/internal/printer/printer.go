@@ -1,5 +1,7 @@
 // Package printer prints turns for people on a terminal: a thread that is read from
 // top to bottom, or JSON lines.
+//
+// A [Printer] takes the updates of the protocol and writes to one stream.
 package printer
 
 import (

@@ -5,6 +5,9 @@
 //
 // Emacs and Neovim settings are programs, and fountain keeps its agents in its
 // own database: there the text is printed and never written.
+//
+// [Lookup] finds a client by its name; a [Target] is what it would be given, and where;
+// [Target.Write] edits it.
 package setup
 
 import (

@@ -1,5 +1,7 @@
 // Package consoletest runs commands in the process of a test: with streams of its
 // own, and without building the program.
+//
+// [Run] takes a command and its arguments, and gives a [Result].
 package consoletest
 
 import (
