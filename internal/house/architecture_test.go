@@ -160,6 +160,7 @@ var (
 // to be there. Words in lower case without a dot or a slash are left to the reader:
 // commands, variables and states.
 func TestNamesInArchitecture(t *testing.T) {
+	atRoot(t)
 	s := readDeclared(t)
 	methods := page(t, "acp/doc.go")
 	var checked int
@@ -190,6 +191,7 @@ var library = map[string]bool{"TestMain": true, "PATH": true, "context.AfterFunc
 
 // TestGoroutinesInArchitecture wants a row for each place that starts a goroutine.
 func TestGoroutinesInArchitecture(t *testing.T) {
+	atRoot(t)
 	want := readDeclared(t).goroutines
 	_, table, found := strings.Cut(page(t, "ARCHITECTURE.md"), "\n## Goroutines\n")
 	if !found {

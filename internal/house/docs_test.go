@@ -77,6 +77,7 @@ func whole(text string) string {
 // follows is an example of errors or warnings, and has to give just those. One
 // with phases is an Op.
 func TestManifestsInDocuments(t *testing.T) {
+	atRoot(t)
 	checked := 0
 	for _, file := range pages(t) {
 		list := blocks(page(t, file))
@@ -136,6 +137,7 @@ func findings(t *testing.T, text string, places bool) []string {
 // the reference. The keys come from the parser, which lists them for whoever
 // uses another.
 func TestManifestKeysAreDocumented(t *testing.T) {
+	atRoot(t)
 	reference := page(t, "docs/manifest.md")
 	keys := 0
 	for _, text := range []string{
@@ -164,6 +166,7 @@ func TestManifestKeysAreDocumented(t *testing.T) {
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 func TestLinks(t *testing.T) {
+	atRoot(t)
 	for _, file := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(page(t, file), -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
@@ -225,6 +228,7 @@ func commandLines(text string) []string {
 // exist. The help of each command is a file, which a test of the command line
 // compares with what the program prints.
 func TestCommandsInDocuments(t *testing.T) {
+	atRoot(t)
 	help := make(map[string]string)
 	checked := 0
 	for _, file := range pages(t) {

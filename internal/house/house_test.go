@@ -1,7 +1,6 @@
 package house_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -145,12 +144,15 @@ var testImports = map[string][]string{
 }
 
 // TestMain works at the root of the module, where all paths begin.
-func TestMain(m *testing.M) {
-	if err := os.Chdir("../.."); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+// root is the folder of the module.
+var root = filepath.Join("..", "..")
+
+// atRoot makes the module's folder the working directory for the length of a test. Not TestMain: what
+// is opened after a change of the directory there is unknown to the cache of test results, which
+// would not see that a document changed.
+func atRoot(t *testing.T) {
+	t.Helper()
+	t.Chdir(root)
 }
 
 // source is one package of the module, as its files say.
@@ -240,6 +242,7 @@ func documents(f *ast.File) bool {
 func open(imported string) bool { return strings.HasPrefix(imported, "internal/") }
 
 func TestImports(t *testing.T) {
+	atRoot(t)
 	found := packages(t)
 	for name, p := range found {
 		allowed, known := imports[name]
@@ -270,6 +273,7 @@ func TestImports(t *testing.T) {
 
 // TestTable holds the rules that the table itself must keep.
 func TestTable(t *testing.T) {
+	atRoot(t)
 	for name, allowed := range imports {
 		for _, i := range allowed {
 			if _, known := imports[i]; !known {
@@ -286,6 +290,7 @@ func TestTable(t *testing.T) {
 // TestTopLevel holds what a visitor sees first: the top of the repository has nothing
 // but this, what git ignores aside.
 func TestTopLevel(t *testing.T) {
+	atRoot(t)
 	top := []string{
 		"cmd", "acp", "command", "host", "runtime", "internal", "testdata", "go.mod", "go.sum", "README.md",
 		"docs", "LICENSE", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".git", ".gitignore",
@@ -308,6 +313,7 @@ func TestTopLevel(t *testing.T) {
 }
 
 func TestPackageComments(t *testing.T) {
+	atRoot(t)
 	for name, p := range packages(t) {
 		if !p.documented {
 			t.Errorf("%s has no package comment", name)
@@ -316,6 +322,7 @@ func TestPackageComments(t *testing.T) {
 }
 
 func TestNoReplace(t *testing.T) {
+	atRoot(t)
 	text, err := os.ReadFile("go.mod")
 	if err != nil {
 		t.Fatal(err)
@@ -344,6 +351,7 @@ func linked(t *testing.T, pkg string) []string {
 // TestLinked holds what an executable or a package is not linked with: what only
 // tests need, what costs start-up time, and what chant-acp leaves to chant-acpd.
 func TestLinked(t *testing.T) {
+	atRoot(t)
 	forTests := []string{"testing", "coder/acp-go-sdk", "rogpeppe/go-internal", "pgregory.net/rapid", "go.uber.org/goleak", "google/go-cmp", module + "/acp/acptest"}
 	network := []string{"net/http", "crypto/tls", "coder/websocket", "modelcontextprotocol"}
 	javaScript := []string{"evanw", "modernc.org"}
@@ -371,6 +379,7 @@ func TestLinked(t *testing.T) {
 
 // TestArchitectureNamesEveryPackage keeps the page and the table together.
 func TestArchitectureNamesEveryPackage(t *testing.T) {
+	atRoot(t)
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
@@ -385,6 +394,7 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 // TestDependenciesHaveAReason wants every module that is imported to stand in
 // CONTRIBUTING.md with what it is for.
 func TestDependenciesHaveAReason(t *testing.T) {
+	atRoot(t)
 	text, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
