@@ -14,6 +14,9 @@ import (
 	"testing"
 )
 
+// secrets are the words of an example that hold what only one person may know.
+const secrets = "Bearer $"
+
 // example is a shell block of a page, and what is shown below it.
 type example struct {
 	line               int
@@ -74,10 +77,13 @@ func TestGatewayExamples(t *testing.T) {
 		if strings.HasPrefix(e.shell, "URL=") {
 			setup = e.shell
 		}
-		if !strings.Contains(e.shell, "curl") {
+		if !strings.Contains(e.shell, "curl") && !strings.Contains(e.shell, "as \"") {
 			continue
 		}
 		ran++
+		if strings.Contains(e.shell, secrets) {
+			t.Errorf("line %d: a secret stands in a command line, where every program reads it", e.line)
+		}
 		t.Run(fmt.Sprintf("line %d", e.line), func(t *testing.T) { e.run(t, workspace, setup) })
 	}
 	if ran < 18 {

@@ -24,6 +24,7 @@ var attempts = map[string]string{
 	"rejecting":            "env -u CHANT_ACP_TOKEN $CHANT prompt --yes reject release ship --run $RUN",
 	"confirming":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes destroy",
 	"allowing":             "env -u CHANT_ACP_TOKEN $CHANT allow --yes other",
+	"configuring":          "env -u CHANT_ACP_TOKEN $CHANT config set agent.allow always; env -u CHANT_ACP_TOKEN $CHANT config unset agent.allow",
 	"trusting":             "env -u CHANT_ACP_TOKEN $CHANT heartbeat trust --yes",
 	"a descriptor":         "env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN 3<>/dev/null",
 	"a capability":         "env -u CHANT_ACP_TOKEN $CHANT gateway capability",

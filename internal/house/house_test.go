@@ -91,7 +91,7 @@ var imports = map[string][]string{
 		"cmd/internal/cli", "cmd/internal/console",
 	},
 	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "host/project", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
-	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
+	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "runtime/person", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
 	"cmd/chant-acp/internal/printer":     {"acp"},
 	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "command/source", "command/source/gnumake", "command/source/just", "command/source/npm", "host", "host/op", "host/op/eval", "host/project", "host/subject", "runtime/allow", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/runtime/config"
+	"github.com/chant-acp/chant-acp/runtime/person"
 )
 
 // NewConfig is the command config, with those below it.
@@ -39,6 +40,15 @@ func configPath() (string, error) {
 		return "", console.Exit(console.Usage, err)
 	}
 	return path, nil
+}
+
+// writablePath is configPath for who changes it: a person, because the configuration
+// says what runs unasked.
+func writablePath() (string, error) {
+	if person.Decides() != nil {
+		return "", console.Exit(console.Refused, errors.New("nothing was changed: a person changes the configuration, and a program that chant-acp runs started this; type it in a terminal of your own"))
+	}
+	return configPath()
 }
 
 // loadConfig reads the configuration.
@@ -248,7 +258,7 @@ know is set with a warning. Everything else in the file stays as it is.`,
 }
 
 func setConfig(std console.Streams, profile, key, value string) error {
-	path, err := configPath()
+	path, err := writablePath()
 	if err != nil {
 		return err
 	}
@@ -310,7 +320,7 @@ func newConfigUnset() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeKeys,
 		RunE: func(_ *cobra.Command, args []string) error {
-			path, err := configPath()
+			path, err := writablePath()
 			if err != nil {
 				return err
 			}

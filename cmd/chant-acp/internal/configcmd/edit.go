@@ -30,7 +30,7 @@ well and the result can be used, it takes the place of the file. Else the file
 stays as it was, and the copy stays, too, and is named.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			path, err := configPath()
+			path, err := writablePath()
 			if err == nil {
 				err = editConfig(std, path)
 			}

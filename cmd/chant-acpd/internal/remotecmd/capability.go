@@ -19,9 +19,9 @@ func NewCapability(std console.Streams) *cobra.Command {
 		Long: `Capability prints a word that a gateway takes in the place of its token, for ten
 minutes, also for what only a person may do: decide gates, answer what an agent
 asks, and speak to an agent that a person started. A process that chant-acp started,
-or one below it, gets none.
+or one below it, gets none. Keep it out of command lines: every program reads those.
 ` + whereGateway,
-		Example: `  curl -H "Authorization: Bearer $(chant-acp gateway capability)" …`,
+		Example: `  chant-acp gateway capability | sed 's/^/Authorization: Bearer /' | curl -H @- …`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			at, err := r.find()
