@@ -18,6 +18,7 @@ type object struct {
 	room    [4]member // of members: most objects have no more
 }
 
+// member is one property of a JSON object, its value undecoded.
 type member struct {
 	name  string
 	value json.RawMessage

@@ -80,6 +80,8 @@ func tryDescriptor(c syscall.Conn) func([]byte) (int, error) {
 	}
 }
 
+// streamTransport is a Transport of two streams, such as standard input and output.
+// long holds a line that is longer than the reader's buffer.
 type streamTransport struct {
 	in   io.ReadCloser
 	out  io.WriteCloser
@@ -88,6 +90,7 @@ type streamTransport struct {
 	try  func([]byte) (int, error) // nil: there is no way
 }
 
+// ReadLine implements Transport.
 func (t *streamTransport) ReadLine() ([]byte, error) {
 	line, err := t.r.ReadSlice('\n')
 	if err == nil {

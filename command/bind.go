@@ -193,6 +193,8 @@ func show(s string) string {
 	return strconv.Quote(brief.Bytes(s, 60))
 }
 
+// unknownFlag says why a word that begins with a hyphen is not taken, and what would
+// be.
 func (b *binder) unknownFlag(name, word string) string {
 	var known []string
 	for _, p := range b.spec.params {

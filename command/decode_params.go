@@ -95,6 +95,8 @@ var paramKeys = []string{
 	"position", "flag", "short", "type", "required", "default", "enum", "pattern", "repeat", "as", "dash", "description",
 }
 
+// params reads the parameters of a command, first each alone, then what they say of one
+// another.
 func (d *decoder) params(n *yaml.Node, s *spec, m *Manifest) {
 	nodes := make(map[*param]map[string]*yaml.Node)
 	for _, f := range d.fields(n, "params", nil) {

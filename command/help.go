@@ -48,6 +48,7 @@ func (r *Registry) below(words []string, except *entry, o ParseOptions) []*entry
 	})
 }
 
+// overview is help without a topic: all commands, by their effect.
 func (r *Registry) overview(o ParseOptions) string {
 	var b strings.Builder
 	var builtins []string

@@ -55,6 +55,7 @@ func trimBreaks(line string) (trimmed string, before int) {
 	}
 }
 
+// split is Split for a text without empty lines around it.
 func split(line string) ([]string, error) {
 	if err := checkLine(line); err != nil {
 		return nil, err

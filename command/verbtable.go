@@ -13,6 +13,7 @@ type verb struct {
 	flags       []verbFlag
 }
 
+// verbPositional is an argument of a verb that has no name in the line.
 type verbPositional struct {
 	name     string
 	required bool
@@ -20,6 +21,7 @@ type verbPositional struct {
 	path     bool // chant opens it, or writes below it
 }
 
+// verbFlag is a flag of a verb.
 type verbFlag struct {
 	name     string // without hyphens
 	values   int    // how many words follow; 0 for a switch

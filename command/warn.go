@@ -23,6 +23,7 @@ func warnings(m *Manifest) []Diagnostic {
 	return w.found
 }
 
+// warner collects what is allowed in a manifest and is probably not meant.
 type warner struct {
 	file  string
 	found []Diagnostic

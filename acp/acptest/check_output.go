@@ -167,6 +167,8 @@ func checkTerminal(p *probe) {
 	}
 }
 
+// terminalStep takes one update's news of terminals: announced, output, ended, in this
+// order.
 func terminalStep(terminals map[string]string, m Message) error {
 	var n struct {
 		Update struct {

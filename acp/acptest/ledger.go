@@ -34,6 +34,7 @@ type session struct {
 	calls        map[string]*toolCall
 }
 
+// toolCall is what is known of one tool call.
 type toolCall struct {
 	turn      int
 	announced bool // by more than a permission request
@@ -65,6 +66,7 @@ func (l *ledger) sentEnd() {
 	l.partial = nil
 }
 
+// sentLine notes a request that goes to the agent, and the turn or load that it opens.
 func (l *ledger) sentLine(line []byte) {
 	line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	var members map[string]json.RawMessage
@@ -130,6 +132,8 @@ func (l *ledger) answered(m Message) (string, error) {
 	return a.method, l.close(a, m)
 }
 
+// close notes the answer to a request: what was open ends, and with the last prompt the
+// turn, whose calls must all have ended.
 func (l *ledger) close(a ask, m Message) error {
 	s := l.sessions[a.session]
 	switch a.method {
@@ -178,6 +182,8 @@ func (s *session) ended() error {
 	return nil
 }
 
+// updated holds a session/update to the rules of order: in a known session, within a
+// turn or load, and its tool calls announced before they change.
 func (l *ledger) updated(params json.RawMessage) error {
 	var n struct {
 		SessionID string `json:"sessionId"`

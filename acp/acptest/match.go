@@ -42,6 +42,8 @@ func decodeExact(raw []byte) (any, error) {
 	return v, nil
 }
 
+// matcher compares a message with one of a transcript, whose names stand for values
+// that are not known beforehand.
 type matcher struct{ names map[string]string }
 
 const rest = "…"

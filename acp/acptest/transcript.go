@@ -39,6 +39,7 @@ type Transcript struct {
 	parts []part
 }
 
+// part is a run of lines that one side sends.
 type part struct {
 	agent bool
 	lines []string
@@ -57,6 +58,7 @@ func ReadTranscript(path string) (Transcript, error) {
 	return tr, nil
 }
 
+// parseTranscript reads the sections of a txtar archive.
 func parseTranscript(raw []byte) (Transcript, error) {
 	archive := txtar.Parse(raw)
 	tr := Transcript{Rule: strings.TrimSpace(string(archive.Comment))}

@@ -65,6 +65,7 @@ func (c *conn) HandleNotification(method string, params json.RawMessage) {
 	}
 }
 
+// initialize learns who the client is, and what it shows.
 func (c *conn) initialize(r *acp.Request) error {
 	var req acp.InitializeRequest
 	if err := r.Decode(&req); err != nil {
@@ -86,6 +87,7 @@ func (c *conn) initialize(r *acp.Request) error {
 	return nil
 }
 
+// newSession answers session/new: the session, its options, and then its commands.
 func (c *conn) newSession(r *acp.Request) error {
 	var req acp.NewSessionRequest
 	if err := r.Decode(&req); err != nil {
@@ -144,6 +146,7 @@ func (c *conn) session(id string) (*session, error) {
 	return s, nil
 }
 
+// closeSession ends the session's turn, and answers when it has ended.
 func (c *conn) closeSession(r *acp.Request) error {
 	var req acp.SessionRequest
 	if err := r.Decode(&req); err != nil {

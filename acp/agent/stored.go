@@ -162,6 +162,8 @@ func (c *conn) unload(s *session) {
 	}
 }
 
+// listSessions answers with a page of the store's list, without sessions in which
+// nothing was asked.
 func (c *conn) listSessions(r *acp.Request) error {
 	var req acp.ListSessionsRequest
 	if r.Params != nil {

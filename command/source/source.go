@@ -140,6 +140,7 @@ func (t *Task) command() *yaml.Node {
 	return n
 }
 
+// node is a parameter as YAML.
 func (p *Param) node(position int) *yaml.Node {
 	n := mapping(yaml.FlowStyle)
 	add := func(key string, value *yaml.Node) { n.Content = append(n.Content, word(key), value) }

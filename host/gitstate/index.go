@@ -94,6 +94,8 @@ func parseIndex(data []byte, h hashKind) ([]entry, error) {
 	return entries, checkExtensions(p.rest)
 }
 
+// indexParser reads the entries of an index, whose names may be told as a difference
+// from the one before (version 4).
 type indexParser struct {
 	hash    hashKind
 	version uint32
@@ -101,6 +103,7 @@ type indexParser struct {
 	name    []byte // of the entry before
 }
 
+// entry reads the next entry.
 func (p *indexParser) entry() (e entry, ok bool) {
 	began := len(p.rest)
 	if len(p.rest) < 4*10+p.hash.size+2 {

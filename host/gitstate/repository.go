@@ -115,6 +115,9 @@ func open(tree, git string, isLinked bool) (*repository, error) {
 	return r, nil
 }
 
+// fill finds the common folder of a linked work tree and reads the configuration. It
+// refuses a folder that does not belong to this work tree: anybody could have put it
+// there.
 func (r *repository) fill(isLinked bool) error {
 	back, err := readFile(r.git, "gitdir", maxSmall)
 	linkedTree := isLinked && err == nil
@@ -171,6 +174,8 @@ func (r *repository) close() {
 // read here, or that are looked at.
 var knownExtensions = []string{"noop", "partialclone", "preciousobjects", "worktreeconfig", "relativeworktrees", "objectformat", "refstorage"}
 
+// readConfig reads the configuration of the repository, and of this work tree where it
+// has one of its own.
 func (r *repository) readConfig(linkedTree bool) error {
 	text, err := readFile(r.common, "config", maxSmall)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

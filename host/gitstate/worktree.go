@@ -197,6 +197,7 @@ func (w *walk) file(dir *os.Root, file fs.DirEntry, name string, e *entry, attrs
 	return found
 }
 
+// lookAt compares a file, link or submodule with its entry of the index.
 func (w *walk) lookAt(dir *os.Root, info fs.FileInfo, name string, e *entry, attrs attributes) answer {
 	mode := info.Mode()
 	switch e.mode & modeType {

@@ -52,6 +52,7 @@ func findFiles(ctx context.Context, root *os.Root, most int) (*Files, error) {
 	return s.found, nil
 }
 
+// search is one walk through a project.
 type search struct {
 	ctx   context.Context
 	root  *os.Root
@@ -115,6 +116,7 @@ func orDot(dir string) string {
 	return dir
 }
 
+// entry takes one file or folder: into it, into the list, or left out.
 func (s *search) entry(name string, e fs.DirEntry, ignored []gitignore.Patterns) error {
 	dir := e.IsDir()
 	format := FormatOf(name)

@@ -20,12 +20,14 @@ type node struct {
 	at      Position
 }
 
+// member is a key of an object with its value.
 type member struct {
 	name  string
 	at    Position
 	value *node
 }
 
+// nodeKind is the type of a JSON value.
 type nodeKind int
 
 const (
@@ -105,6 +107,7 @@ func (n *node) json() json.RawMessage {
 	return b.Bytes()
 }
 
+// write writes the value as JSON without spaces.
 func (n *node) write(b *bytes.Buffer) {
 	switch n.kind {
 	case null:

@@ -33,6 +33,7 @@ func parseJSON(data []byte) (*node, []Finding) {
 	return r.value(doc.Root), r.found
 }
 
+// jsonReader makes nodes of a JSON document.
 type jsonReader struct {
 	places *jsondoc.Places
 	found  []Finding

@@ -27,6 +27,7 @@ func parseYAML(data []byte) (*node, []Finding) {
 	return y.value(root, 0), y.found
 }
 
+// yamlReader makes nodes of a YAML document.
 type yamlReader struct{ found []Finding }
 
 func (y *yamlReader) bad(n *yaml.Node, format string, args ...any) {

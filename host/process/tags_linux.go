@@ -28,7 +28,7 @@ type tags struct {
 	session int    // of the calling process, in which none of its programs is
 }
 
-// newSigns draws 38 random bits of the mark from the prefix, so that whoever knows the one knows
+// newTags draws 38 random bits of the mark from the prefix, so that whoever knows the one knows
 // the other. The bit above them keeps a limit that somebody chose from being a mark by chance, and
 // the highest bit is left out for those who take limits for signed numbers.
 func newTags(prefix string, session int) tags {

@@ -24,6 +24,8 @@ func (p *Project) Ops() (host.Runtime, error) {
 	return rt, nil
 }
 
+// runtime is what runs the Ops of the project, made once for each folder that it was
+// found in.
 func (p *Project) runtime() (*local.Runtime, error) {
 	root := p.Dir()
 	p.mu.Lock()

@@ -222,6 +222,7 @@ func (m *maker) content(rel string, limit int64) Part {
 	return p
 }
 
+// hash reads a file of the project. A limit below zero is none.
 func (m *maker) hash(rel string, limit int64) (Part, error) {
 	f, err := m.folder.OpenFile(rel, os.O_RDONLY|trust.OpenNonblock, 0)
 	if err != nil {

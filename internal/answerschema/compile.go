@@ -100,6 +100,7 @@ func (c *compiler) schema(v any) *schema {
 	return s
 }
 
+// keyword takes one keyword of a schema; one that is not known is an error.
 func (c *compiler) keyword(s *schema, key string, v any) {
 	switch key {
 	case "type":

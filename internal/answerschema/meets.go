@@ -140,6 +140,8 @@ func inRange(n float64, least, most *float64, what string, at place) *AnswerErro
 	return nil
 }
 
+// listMeets checks a list, and objectMeets an object. Both count down what the check
+// may cost.
 func (c *checker) listMeets(s *schema, v []any, at place) *AnswerError {
 	if err := inRange(float64(len(v)), s.minItems, s.maxItems, "items", at); err != nil {
 		return err

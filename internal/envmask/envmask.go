@@ -43,6 +43,8 @@ func Beside(env []string, text string, names []string) *Mask {
 	return of(env, func(name, value string) bool { return slices.Contains(names, name) || !strings.Contains(text, value) })
 }
 
+// of makes the mask of those variables for which masked is true, the longest value
+// first.
 func of(env []string, masked func(name, value string) bool) *Mask {
 	type entry struct{ name, value string }
 	var entries []entry
@@ -93,6 +95,7 @@ func (m *Mask) JSON(text json.RawMessage) json.RawMessage {
 	return masked
 }
 
+// value masks a JSON value, the keys of objects too.
 func (m *Mask) value(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -17,6 +17,7 @@ type Patterns struct {
 	list []pattern
 }
 
+// pattern is one line of a file.
 type pattern struct {
 	parts    []string // between slashes
 	anchored bool     // from the file's folder on, not at any depth
@@ -38,6 +39,7 @@ func Parse(dir string, data []byte) Patterns {
 	return p
 }
 
+// parse reads one line; ok is false for a comment and for what matches nothing.
 func parse(line string) (p pattern, ok bool) {
 	if strings.HasPrefix(line, "#") {
 		return p, false

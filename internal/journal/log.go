@@ -127,6 +127,8 @@ func (l *Log) Extent() (int64, error) {
 	return l.extent(size)
 }
 
+// extent is where the whole lines of a file of that size end. What was acknowledged and
+// is not there any more is a Damage.
 func (l *Log) extent(size int64) (int64, error) {
 	if size > l.format.MaxSize+int64(l.format.MaxLine) {
 		return l.end, &Damage{0, l.end, fmt.Sprintf("is of a file of %d bytes, more than one may have", size)}

@@ -111,6 +111,8 @@ func (d *Decoder) Flush() Token {
 	return d.illFormed()
 }
 
+// text takes the beginning of p outside of escape sequences, and returns how much it
+// took.
 func (d *Decoder) text(p []byte) (Token, int) {
 	if d.npart > 0 {
 		return d.completeRune(p)
@@ -241,6 +243,7 @@ func (d *Decoder) introducer(c byte) int {
 	return 1
 }
 
+// controlSequence takes one byte of a CSI sequence. One that is too long ends there.
 func (d *Decoder) controlSequence(c byte) (Token, int) {
 	inside := c >= 0x20 && c <= 0x3f
 	final := c >= 0x40 && c <= 0x7e

@@ -27,6 +27,7 @@ func (d *Document) check(advice bool) []Problem {
 // first.
 const maxFound = 100
 
+// checker walks a document with the table of keys.
 type checker struct {
 	d      *Document
 	places *jsondoc.Places

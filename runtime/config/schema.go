@@ -69,6 +69,7 @@ func byName(description string, value object) object {
 	}
 }
 
+// schema is the schema of one key.
 func (k *Key) schema() object {
 	s := object{"description": k.Summary + "."}
 	if k.Example != "" {

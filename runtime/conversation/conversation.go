@@ -190,6 +190,7 @@ func Parse(id string, raw []byte) (Conversation, error) {
 	return c, nil
 }
 
+// parseMeta reads the front matter and returns what follows it.
 func parseMeta(id, text string) (m Meta, body string, err error) {
 	text, ok := strings.CutPrefix(text, "---\n")
 	front, body, end := strings.Cut(text, "\n---\n")

@@ -137,6 +137,8 @@ type run struct {
 	n int
 }
 
+// write writes the content of a turn as it comes. Blanks at its end are held back: the
+// file has none there.
 func (c *content) write(s string) {
 	if c.cr {
 		s = "\r" + s

@@ -86,6 +86,7 @@ func isShown(e thread.Event) bool {
 	return false
 }
 
+// add takes the next event of the turn.
 func (a *answer) add(e thread.Event) {
 	switch e.Kind {
 	case thread.EventPrompt:

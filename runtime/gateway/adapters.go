@@ -43,6 +43,7 @@ type adapterRoutes struct {
 	versions map[string]versionOf // by path
 }
 
+// versionOf is the version of a program, as long as its file is what it was.
 type versionOf struct {
 	modified time.Time
 	text     string

@@ -22,6 +22,7 @@ type connections struct {
 	open int
 }
 
+// connection is one that a client has open.
 type connection struct {
 	net.Conn
 	of *connections
@@ -73,6 +74,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
+// add makes room by closing the one that is idle longest. It returns nil where all are
+// busy.
 func (c *connections) add(conn net.Conn) *connection {
 	c.mu.Lock()
 	var oldest *connection

@@ -84,6 +84,7 @@ func Parse(text []byte) (*Plan, error) {
 	return &Plan{Jobs: p.jobs}, nil
 }
 
+// parser reads a HEARTBEAT.md and collects what is wrong with it.
 type parser struct {
 	jobs  []Job
 	seen  map[string]int // the lines of jobs, by id
@@ -94,6 +95,7 @@ func (p *parser) bad(line int, format string, args ...any) {
 	p.found = append(p.found, Diagnostic{line, fmt.Sprintf(format, args...)})
 }
 
+// plan reads the whole file.
 func (p *parser) plan(text []byte) {
 	if len(text) > MaxFile {
 		p.bad(1, "the file is larger than %d bytes, the most that is read; keep only what is to run, and a few words about it", MaxFile)
@@ -149,6 +151,7 @@ func language(info string) string {
 // which block then complains: who wrote Chant would wait for it in vain.
 func isChant(info string) bool { return strings.EqualFold(language(info), "chant") }
 
+// block reads one code block: settings, and the lines to run on that schedule.
 func (p *parser) block(b block) {
 	if name := language(b.info); name != "chant" {
 		p.bad(b.line, "the language of this block is written %q; write chant", show(name))
@@ -240,6 +243,7 @@ type settings struct {
 	failed bool
 }
 
+// set takes one setting of a block.
 func (s *settings) set(line int, key, value string) {
 	if before, twice := s.lines[key]; twice {
 		s.bad(line, "%s is given twice, in line %d already; remove one of them", key, before)

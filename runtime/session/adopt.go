@@ -44,6 +44,8 @@ func (a *adopted) PID() int { return a.Adopted.PID }
 
 func (a *adopted) Stop(process.Cause) { a.Adopted.Stop() }
 
+// Wait implements child: the child's end, and the rest of its output for a moment
+// longer.
 func (a *adopted) Wait() process.Exit {
 	began := time.Now()
 	var reading sync.WaitGroup

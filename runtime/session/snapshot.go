@@ -109,6 +109,7 @@ type saver struct {
 	once sync.Once
 }
 
+// newSaver starts the goroutine; close ends it. An empty path saves nothing.
 func newSaver(path string, log zerolog.Logger, list func() []Info) *saver {
 	s := &saver{wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 	if path == "" {

@@ -16,6 +16,7 @@ func Failing(s agent.Store, n int) agent.Store {
 	return &failing{Store: s, first: int64(n)}
 }
 
+// failing is the store of Failing.
 type failing struct {
 	agent.Store
 	first  int64

@@ -149,6 +149,8 @@ func (s *Store) Append(ctx context.Context, id string, durable bool, events ...E
 	return s.sync.failed()
 }
 
+// append writes events behind all that is there, under the file's lock, and gives the
+// file the time of the last one.
 func (l *logFile) append(ctx context.Context, events []Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,6 +27,7 @@ type Memory struct {
 	sessions map[string]*memSession
 }
 
+// memSession is a session of a Memory.
 type memSession struct {
 	record Record
 	lines  [][]byte // encoded, so that nobody shares memory with what is kept

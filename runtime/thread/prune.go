@@ -88,6 +88,7 @@ func (o PruneOptions) excess(places []place) []place {
 	return out
 }
 
+// prune removes one session, if nobody uses it and it can be read to its end.
 func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, err error) {
 	if o.Protect != nil && o.Protect(p.id) {
 		return false, nil

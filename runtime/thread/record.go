@@ -34,6 +34,8 @@ var errNoRecord = errors.New("no record")
 
 func (s *Store) recordPath(id string) string { return filepath.Join(s.records, id+".json") }
 
+// readRecord reads the record of a session, and the key of the folder that it was made
+// for.
 func (s *Store) readRecord(id string) (r Record, folder string, err error) {
 	path := s.recordPath(id)
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -162,6 +164,7 @@ func (s *Store) mark(key, id string) error {
 	return nil
 }
 
+// tryMark puts a session into the index of its folder.
 func (s *Store) tryMark(key, id string) error {
 	dir := filepath.Join(s.folders, key)
 	for tries := 1; ; tries++ {

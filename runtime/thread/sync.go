@@ -56,6 +56,7 @@ func (y *syncer) mark(paths ...string) {
 	}
 }
 
+// run flushes what is marked, at most once in syncEvery.
 func (y *syncer) run() {
 	defer close(y.stopped)
 	for {

@@ -51,6 +51,9 @@ func (t *Turn) finish(e outcome) {
 	}
 }
 
+// answer puts the end of the turn into the thread and the response on the wire, in one
+// batch with what was late, and then lets go of the thread. It returns what waited for
+// that.
 func (t *Turn) answer(e outcome) (after []func()) {
 	s := t.session
 	if !t.isOver() {

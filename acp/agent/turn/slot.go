@@ -19,6 +19,7 @@ type Slot struct {
 	changes int // write and destroy commands that ended
 }
 
+// waiter is a turn in the queue.
 type waiter struct {
 	line  string
 	ready chan struct{} // closed when the slot is this waiter's

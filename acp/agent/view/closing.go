@@ -32,6 +32,7 @@ func Closing(inv *command.Invocation, state string, res host.Result, output *sha
 	return b.String()
 }
 
+// verdict is how the program ended, as the end of a sentence.
 func verdict(inv *command.Invocation, state string, res host.Result) string {
 	after := Span(res.Duration)
 	switch {

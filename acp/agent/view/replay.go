@@ -110,6 +110,7 @@ func inTurns(events []Event, running string) []Event {
 
 func (r *replay) say(text string) { r.message(text, r.send) }
 
+// render shows one event of the past.
 func (r *replay) render(e Event) {
 	if e.Kind != EventOutput || e.CallID != r.printed {
 		r.closeText(r.send)

@@ -159,6 +159,7 @@ func (v *Run) ended(e *host.StepResult) {
 	v.endStep(s, e)
 }
 
+// endStep ends the tool call of a step, and says in text what failed.
 func (v *Run) endStep(s *runStep, e *host.StepResult) {
 	shown := v.endStepOutput(s)
 	r := ResultEvent{Status: acp.ToolFailed, RawOutput: RawJSON(stepOutput(e)), ExitCode: e.ExitCode}
@@ -227,6 +228,7 @@ type stepRawOutput struct {
 	Error      string         `json:"error,omitempty"`
 }
 
+// stepOutcome is a value that a step leaves to those who look at the run.
 type stepOutcome struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`

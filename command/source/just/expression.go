@@ -21,6 +21,8 @@ func mentions(raw json.RawMessage) map[string]mention {
 	return found
 }
 
+// collect adds the variables of an expression; how says what has been done to it
+// around.
 func collect(raw json.RawMessage, how mention, found map[string]mention) {
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil || len(items) == 0 {

@@ -29,6 +29,8 @@ type module struct {
 	Assignments map[string]assignment `json:"assignments"`
 }
 
+// The types below are those of the dump, as far as they are read (just --dump
+// --dump-format json).
 type assignment struct {
 	Value json.RawMessage `json:"value"`
 }

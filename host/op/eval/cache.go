@@ -30,6 +30,7 @@ type cache struct {
 	changed bool
 }
 
+// cacheFile is the file of the cache, for one project and one version of the evaluator.
 type cacheFile struct {
 	Version string            `json:"version"`
 	Root    string            `json:"root"`

@@ -65,6 +65,8 @@ func Load(ctx context.Context, dir string, o Options) (*op.Set, error) {
 	return op.NewSet(real, l.ops, l.failed, files.Incomplete), nil
 }
 
+// loader gathers the Ops of a project: data is read here, TypeScript comes from the
+// cache or from workers.
 type loader struct {
 	root    *os.Root
 	environ []string
@@ -74,6 +76,7 @@ type loader struct {
 	failed  []*op.FileError
 }
 
+// load reads all files, those of the Op that was asked for first.
 func (l *loader) load(ctx context.Context, files []string) error {
 	var evaluate []string
 	for _, file := range files {

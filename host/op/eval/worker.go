@@ -28,6 +28,7 @@ type worker struct {
 	child   *child
 }
 
+// child is a chant-acpd that evaluates.
 type child struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -96,6 +97,7 @@ func (w *worker) close() (reason string, spent bool) {
 	return c.end()
 }
 
+// startChild starts one, behind its walls, and waits until it is ready.
 func startChild(ctx context.Context, root string, environ []string) (*child, error) {
 	cmd, err := acpd.Command(acpd.Evaluate, environ)
 	if err != nil {

@@ -69,7 +69,7 @@ func ReadSource(root *os.Root, name string) (data []byte, state string, err erro
 // tried where an import leaves the ending out.
 var Endings = []string{".ts", ".js", ".mjs", ".json"}
 
-// follow resolves the links of a path, and returns where the file really is,
+// Follow resolves the links of a path, and returns where the file really is,
 // below the root. state is what Seen.Paths holds of it. The error is
 // fs.ErrNotExist where there is no file.
 func Follow(root *os.Root, name string) (real, state string, err error) {
