@@ -74,7 +74,7 @@ func TestLocationsOfAFailure(t *testing.T) {
 		want     []acp.ToolCallLocation
 		text     string // that stands before the closing line
 	}{
-		"Zed":                      {"zed", true, "build", both, "At [main.go:3:5](file://ROOT/main.go#L3:3), [sub/a\\_b.go:7](file://ROOT/sub/a_b.go#L7:7).\n"},
+		"Zed":                      {"zed", true, "build", both, "At [main.go:3:5](file://ROOT/main.go#L3:3), [sub/a_b.go:7](file://ROOT/sub/a_b.go#L7:7).\n"},
 		"agent-shell":              {"agent-shell", false, "build", both, "At `main.go:3:5`, `sub/a_b.go:7`.\n"},
 		"codecompanion":            {"CodeCompanion.nvim", false, "build", nil, "At `main.go:3:5`, `sub/a_b.go:7`.\n"},
 		"acpx":                     {"acpx", false, "build", both, ""},

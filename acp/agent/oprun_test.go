@@ -399,7 +399,7 @@ func TestWhoMayDecide(t *testing.T) {
 		run := w.host.ops.runs["gated"]
 		run.Env, run.State = "prod", host.RunInterrupted
 		for _, line := range []string{"run gated --run r_gated", "run gated --run r_gated --resume"} {
-			if o, log := w.prompt(s, line); o.String() != "refusal/refused" || !strings.Contains(log.text(), "[prod], which is protected") {
+			if o, log := w.prompt(s, line); o.String() != "refusal/refused" || !strings.Contains(log.text(), "a run in prod, which is protected") {
 				t.Errorf("%v, %s: %v, %s", origin, line, o, log.text())
 			}
 		}

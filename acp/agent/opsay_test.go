@@ -108,7 +108,7 @@ func TestPhasesInThePlanAreOneLine(t *testing.T) {
 			continue
 		}
 		plans++
-		if u.Entries[0].Content != "Ship [2J ``` it\\u202e" {
+		if u.Entries[0].Content != "Ship \\[2J \\`\\`\\` it\\u202e" {
 			t.Errorf("the plan says %q", u.Entries[0].Content)
 		}
 	}

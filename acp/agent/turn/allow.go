@@ -152,8 +152,8 @@ func (t *Turn) askToAllow(inv *command.Invocation, root, text string, offers []h
 	answer, err := t.conn.RequestPermission(t.context(), acp.RequestPermissionRequest{
 		SessionID: t.session.ID,
 		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: call.ID, Title: call.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: input,
-			Content: []acp.ToolCallContent{acp.ToolText(text)},
+			ToolCallID: call.ID, Title: call.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: view.Input(input),
+			Content: []acp.ToolCallContent{acp.ToolText(view.Visible(text))},
 		},
 		Options: []acp.PermissionOption{
 			{OptionID: optionAllow, Name: "Allow it as it is now, and run the line", Kind: acp.AllowOnce},

@@ -108,8 +108,8 @@ func (x *execution) answer() (outcome, bool) {
 	answer, err := t.conn.RequestPermission(t.context(), acp.RequestPermissionRequest{
 		SessionID: t.session.ID,
 		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: x.ID, Title: x.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: x.rawInput(),
-			Content: []acp.ToolCallContent{acp.ToolText(x.describe())},
+			ToolCallID: x.ID, Title: x.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: view.Input(x.rawInput()),
+			Content: []acp.ToolCallContent{acp.ToolText(view.Visible(x.describe()))},
 		},
 		Meta: acp.Meta{"chant": x.asked.meta()},
 		Options: []acp.PermissionOption{

@@ -70,7 +70,7 @@ func (a asked) holds(t *Turn, inv *command.Invocation) error {
 		return err
 	}
 	if what := subject.Compare(a.subject, now.subject, a.at, "the question"); what != "" {
-		return fmt.Errorf("%s would run something else now than when it was asked for: %s. Type it again to see what", view.Code(inv.Line), view.Visible(view.OneLine(what)))
+		return fmt.Errorf("%s would run something else now than when it was asked for: %s. Type it again to see what", view.Code(inv.Line), view.Prose(what))
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (x *execution) run() outcome {
 			return x.titled(t.stoppedBeforeStart(x.inv.Line))
 		}
 		x.Fail(err.Error())
-		t.recorder.say(fmt.Sprintf("%s%s did not start: %s", view.ProtectedMark(x.inv), view.Code(view.Cut(x.inv.Line, view.FieldBytes)), view.SentenceEnd(err.Error())))
+		t.recorder.say(fmt.Sprintf("%s%s did not start: %s", view.ProtectedMark(x.inv), view.Code(view.Cut(x.inv.Line, view.FieldBytes)), view.SentenceEnd(view.Said(err.Error()))))
 		return x.titled(outcome{reason: acp.StopEndTurn, state: view.StateFailed})
 	}
 	res := x.program.Wait()

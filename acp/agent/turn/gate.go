@@ -88,7 +88,7 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (outcome, bool) {
 		}
 		if err != nil {
 			call.Fail("the answer was not taken")
-			return r.stillWaits(run, w, "the answer was not taken: "+view.OneLine(err.Error())), false
+			return r.stillWaits(run, w, "the answer was not taken: "+view.Said(view.OneLine(err.Error()))), false
 		}
 		r.settle(call, w, decided) // by somebody else, where he was first
 		return outcome{}, true
@@ -191,8 +191,8 @@ func gateRequest(session string, call *view.Call, w host.OpWait) acp.RequestPerm
 	return acp.RequestPermissionRequest{
 		SessionID: session,
 		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: call.ID, Title: call.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: gateInput(w),
-			Content: []acp.ToolCallContent{acp.ToolText(view.GateText(w))},
+			ToolCallID: call.ID, Title: call.Title, ToolKind: acp.ToolExecute, Status: acp.ToolPending, RawInput: view.Input(gateInput(w)),
+			Content: []acp.ToolCallContent{acp.ToolText(view.Visible(view.GateText(w)))},
 		},
 		Options: []acp.PermissionOption{
 			{OptionID: acp.AllowOnce, Name: "Approve", Kind: acp.AllowOnce},

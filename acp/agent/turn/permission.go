@@ -75,7 +75,7 @@ func (t *Turn) nothingDone(err error) outcome {
 	case errors.As(err, &refusal), errors.As(err, &unknown):
 		return t.refuse(err)
 	}
-	t.recorder.say("Nothing was done: " + view.SentenceEnd(err.Error()) + "\n")
+	t.recorder.say("Nothing was done: " + view.SentenceEnd(view.Said(err.Error())) + "\n")
 	return outcome{reason: acp.StopEndTurn, state: view.StateFailed}
 }
 

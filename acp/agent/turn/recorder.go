@@ -60,7 +60,7 @@ func (r *recorder) TextShown() bool { return r.view.TextShown() }
 
 // say adds text that the agent says.
 func (r *recorder) say(text string) {
-	for _, piece := range view.Pieces(text) {
+	for _, piece := range view.Pieces(view.Visible(text)) {
 		r.Add(view.Event{Kind: view.EventSay, Text: piece})
 	}
 }

@@ -62,7 +62,7 @@ func (t *Turn) runOp(inv *command.Invocation) outcome {
 		return t.refuse(err)
 	}
 	if why := t.noPerson(); why != "" && r.mark != "" { // the run that is named has a protected environment
-		return t.refuse(fmt.Errorf("%s was not done: it is a run in %s, which is protected; %s", view.Code(inv.Line), strings.TrimSpace(r.mark), why))
+		return t.refuse(fmt.Errorf("%s was not done: it is a run in %s, which is protected; %s", view.Code(inv.Line), strings.Trim(r.mark, "[] "), why))
 	}
 	if t.wait(inv.Line, false) != nil {
 		return r.aboutRun(t.stoppedBeforeStart(inv.Line))

@@ -197,12 +197,12 @@ func (s *Thread) Commands() acp.AvailableCommandsUpdate {
 	s.mu.Unlock()
 	list := []acp.AvailableCommand{}
 	for _, ad := range allow.Registry.Advertised(command.ParseOptions{NoPerson: s.conn.noPerson()}) {
-		c := acp.AvailableCommand{Name: ad.Name, Description: ad.Description}
+		c := acp.AvailableCommand{Name: ad.Name, Description: view.Visible(ad.Description)}
 		if signature, summary, ok := strings.Cut(ad.Description, ": "); ok && strings.HasPrefix(signature, ad.Name) {
-			c.Description = summary // the name stands before it, and what it takes in the hint
+			c.Description = view.Visible(summary) // the name stands before it, and what it takes in the hint
 		}
 		if ad.Hint != "" {
-			c.Input = &acp.CommandInput{Hint: ad.Hint}
+			c.Input = &acp.CommandInput{Hint: view.Visible(ad.Hint)}
 		}
 		list = append(list, c)
 	}

@@ -117,7 +117,7 @@ func (c *Call) Announce(status acp.ToolStatus, input any, about string) {
 	}
 	c.Stage.Add(Event{
 		Kind: EventCall, CallID: c.ID, Terminal: c.terminal(),
-		Call: &CallEvent{Title: c.Title, Status: status, RawInput: RawJSON(input), Cwd: c.Cwd, Content: about, Line: c.Line, Locations: c.Locations},
+		Call: &CallEvent{Title: Visible(c.Title), Status: status, RawInput: Input(input), Cwd: c.Cwd, Content: Visible(about), Line: c.Line, Locations: c.Locations},
 	})
 	c.Stage.Flush()
 }
@@ -224,7 +224,7 @@ func (c *Call) failure(why string) ResultEvent {
 	defer c.Stage.mu.Unlock()
 	r := ResultEvent{Status: acp.ToolFailed, RawOutput: RawJSON(map[string]any{"started": c.started})}
 	if why != "" && !c.started {
-		r.Content = Cut(Sentence(why), FieldBytes)
+		r.Content = Cut(Sentence(Said(why)), FieldBytes)
 	}
 	return r
 }

@@ -170,7 +170,7 @@ func planEntries(phases []host.PlanPhase) []acp.PlanEntry {
 	var entries []acp.PlanEntry
 	room := PieceBytes
 	for i, ph := range phases {
-		content := Cut(brief.Runes(Visible(OneLine(ph.Name)), TitleRunes), FieldBytes)
+		content := Cut(Prose(brief.Runes(OneLine(ph.Name), TitleRunes)), FieldBytes)
 		if ph.Compensation {
 			content = "Undo: " + content
 		}

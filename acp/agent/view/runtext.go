@@ -34,7 +34,7 @@ func RunClosing(mark, line string, res host.OpResult, textShown, person bool) st
 		fmt.Fprintf(&b, " Compensation: %d of %d steps completed.", n-failed, n)
 	}
 	if res.Err != nil {
-		b.WriteString(" " + Sentence(OneLine(res.Err.Error())))
+		b.WriteString(" " + Sentence(Said(OneLine(res.Err.Error()))))
 	}
 	if res.Run.LogLacks != "" {
 		b.WriteString(" " + LogLack(res.Run))
@@ -48,7 +48,7 @@ func RunClosing(mark, line string, res host.OpResult, textShown, person bool) st
 
 // LogLack says that not all that the steps of a run printed was kept.
 func LogLack(run host.RunInfo) string {
-	return "Not all that its steps printed was kept: " + SentenceEnd(OneLine(run.LogLacks))
+	return "Not all that its steps printed was kept: " + SentenceEnd(Said(OneLine(run.LogLacks)))
 }
 
 func runVerdict(res host.OpResult) string {
@@ -104,7 +104,7 @@ func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 M
 // opRefusalText is the refusal of a line about a run.
 func opRefusalText(e *host.OpRefusal) string {
 	reason, rest, _ := strings.Cut(e.Reason, "\n")
-	text := Sentence(reason)
+	text := Sentence(Said(reason))
 	if rest != "" {
 		text += "\n\n" + Fenced(rest)
 	}

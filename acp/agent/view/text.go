@@ -45,49 +45,6 @@ func Code(s string) string {
 	return fence + s + fence
 }
 
-// Visible shows characters that have no shape of their own, and can make a line
-// read as another: those of bidirectional text and of zero width.
-func Visible(s string) string {
-	if !strings.ContainsFunc(s, isShapeless) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if isShapeless(r) {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// isShapeless is also for the line separators of Unicode, at which some readers
-// break a line.
-func isShapeless(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }
-
-// Prose is text of a project inside a sentence of ours: on one line, and with no
-// image, link, HTML or mark of Markdown that acts (CommonMark 0.31.2, 2.4: a
-// backslash before punctuation takes its meaning; GFM's addresses are links without
-// brackets).
-func Prose(s string) string {
-	s = Visible(OneLine(s))
-	if !strings.ContainsAny(s, actsInMarkdown) && !strings.Contains(s, "www.") && !strings.Contains(s, "://") {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(actsInMarkdown, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "www.", `www\.`), "://", `\://`)
-}
-
-// actsInMarkdown are the characters that mark something up, or make a link of an address.
-const actsInMarkdown = "\\`*_[]<>!&~$|#@"
-
 // Fenced is s as a code block that nothing in s can end.
 func Fenced(s string) string { return FencedAs("", s) }
 
@@ -204,19 +161,20 @@ func Refusal(err error) string {
 		if strings.HasPrefix(reason, "there ") { // others begin with a name
 			reason = Sentence(reason)
 		}
+		reason = Said(reason)
 		last := strings.LastIndexByte(rest, '\n') + 1 // the line that says where to go from here
 		if last == 0 {
-			return strings.TrimRight(reason+" "+rest, " ")
+			return strings.TrimRight(reason+" "+Said(rest), " ")
 		}
-		return reason + "\n\n" + Fenced(rest[:last]) + "\n\n" + rest[last:]
+		return reason + "\n\n" + Fenced(rest[:last]) + "\n\n" + Said(rest[last:])
 	}
 	if syntax, ok := errors.AsType[*command.SyntaxError](err); ok {
-		return "This is not a command line: " + syntax.Error()
+		return "This is not a command line: " + Said(syntax.Error())
 	}
 	if refusal, ok := errors.AsType[*host.OpRefusal](err); ok {
 		return opRefusalText(refusal)
 	}
-	return Sentence(err.Error())
+	return Sentence(Said(err.Error()))
 }
 
 // OneLine is s without line feeds and other controls.

@@ -35,11 +35,11 @@ func TestRefusalText(t *testing.T) {
 func TestProse(t *testing.T) {
 	for text, want := range map[string]string{
 		"Ship it?":              "Ship it?",
-		"![x](http://e.org/a)":  `\!\[x\](http\://e.org/a)`,
-		"<img src=x> &amp;":     `\<img src=x\> \&amp;`,
+		"![x](http://e.org/a)":  `!\[x\](http\://e.org/a)`,
+		"<img src=x> &amp;":     `\<img src=x> \&amp;`,
 		"**now** `rm` _a_":      "\\*\\*now\\*\\* \\`rm\\` \\_a\\_",
 		"see www.e.org a@e.org": `see www\.e.org a\@e.org`,
-		"a\n# b\u202ec":         `a \# b\\u202ec`,
+		"a\n# b\u202ec":         `a # b\u202ec`,
 	} {
 		if got := Prose(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)

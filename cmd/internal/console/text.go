@@ -25,6 +25,15 @@ func Printable(s string) string {
 	}, s)
 }
 
+// PrintableText is text of others, of several lines, as it may stand on a terminal.
+func PrintableText(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Plural is a number of things: "1 session", "2 sessions".
 func Plural(n int, what string) string {
 	if n == 1 {

@@ -117,18 +117,18 @@ func findings(list []command.Diagnostic) []finding {
 // print writes it for a person.
 func (r *checked) print(w io.Writer) {
 	for _, f := range r.Errors {
-		fmt.Fprintf(w, "%s:%d:%d: %s\n", f.File, f.Line, f.Column, f.Message)
+		fmt.Fprintf(w, "%s:%d:%d: %s\n", console.Printable(f.File), f.Line, f.Column, console.Printable(f.Message))
 	}
 	if len(r.Errors) > 0 {
 		return
 	}
 	for _, f := range r.Warnings {
-		fmt.Fprintf(w, "%s:%d:%d: warning: %s\n", f.File, f.Line, f.Column, f.Message)
+		fmt.Fprintf(w, "%s:%d:%d: warning: %s\n", console.Printable(f.File), f.Line, f.Column, console.Printable(f.Message))
 	}
 	if len(r.Warnings) > 0 {
 		fmt.Fprintln(w)
 	}
-	fmt.Fprint(w, r.registry.Help(nil, command.ParseOptions{}))
+	fmt.Fprint(w, console.PrintableText(r.registry.Help(nil, command.ParseOptions{})))
 	fmt.Fprintf(w, "\n%s: %s, %s\n", r.File, console.Plural(len(r.Commands), "command"), console.Plural(len(r.Warnings), "warning"))
 }
 

@@ -72,7 +72,7 @@ With --write it is written to DIR, where there is none yet.`,
 func draft(ctx context.Context, std console.Streams, dir string, targets []string, write bool) error {
 	listings, missing, err := listTasks(ctx, dir, targets)
 	for _, m := range missing {
-		fmt.Fprintln(std.Err, "chant-acp: "+m)
+		fmt.Fprintln(std.Err, "chant-acp: "+console.OneLine(m))
 	}
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func draft(ctx context.Context, std console.Streams, dir string, targets []strin
 		return err
 	}
 	for _, n := range notes {
-		fmt.Fprintln(std.Err, "chant-acp: "+n)
+		fmt.Fprintln(std.Err, "chant-acp: "+console.OneLine(n))
 	}
 	text = append([]byte("# Drafted by chant-acp init from "+strings.Join(files, ", ")+". Say what each command does: effect, confirm.\n"), text...)
 	if _, err := command.ParseManifest(command.ManifestName, text); err != nil {
