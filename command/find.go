@@ -112,7 +112,7 @@ func distrustFolder(folder string, start fs.FileInfo) string {
 	case !trust.SameFileSystem(info, start):
 		return "it lies on another file system than the session's directory"
 	}
-	return trust.Reason(info)
+	return trust.Reason(folder, info)
 }
 
 // distrustManifest checks the file under a manifest's name, following a link
@@ -132,13 +132,13 @@ func distrustManifest(name string, start fs.FileInfo) string {
 	case !trust.SameFileSystem(info, start):
 		return "it lies on another file system than the session's directory"
 	}
-	return distrustFile(info)
+	return distrustFile(target, info)
 }
 
 // distrustFile says why a file must not be used as a manifest, or "".
-func distrustFile(info fs.FileInfo) string {
+func distrustFile(path string, info fs.FileInfo) string {
 	if !info.Mode().IsRegular() {
 		return "it is not a regular file"
 	}
-	return trust.Reason(info)
+	return trust.Reason(path, info)
 }

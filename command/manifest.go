@@ -85,7 +85,7 @@ func ReadManifest(path string) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
-	if reason := distrustFile(info); reason != "" {
+	if reason := distrustFile(path, info); reason != "" {
 		return nil, fmt.Errorf("%s is not used: %s", path, reason)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxManifest+1))

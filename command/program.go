@@ -61,7 +61,7 @@ func distrustProgram(root, rel string) string {
 	if err != nil {
 		return "it cannot be read: " + err.Error()
 	}
-	return trust.Reason(info)
+	return trust.Reason(target, info)
 }
 
 // distrustBelow checks root and the folders from it to the file rel. A link on
@@ -74,7 +74,7 @@ func distrustBelow(root, rel string) string {
 		if err != nil {
 			return "the folder " + folder + " cannot be read: " + err.Error()
 		}
-		if reason := trust.Reason(info); reason != "" {
+		if reason := trust.Reason(folder, info); reason != "" {
 			return "because of the folder " + folder + ": " + reason
 		}
 	}

@@ -28,7 +28,7 @@ func (rt *Runtime) foreign(path string) error {
 			if err != nil {
 				return fmt.Errorf("the program %s: %w", path, err)
 			}
-			if reason := trust.Reason(info); reason != "" {
+			if reason := trust.Reason(at, info); reason != "" {
 				return fmt.Errorf("the program %s is not used, because of %s: %s", path, at, reason)
 			}
 		}

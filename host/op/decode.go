@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,13 +73,16 @@ func ReadFile(root *os.Root, rel string) ([]byte, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, Failed(rel, "it cannot be read: %v", err)
-	case !info.Mode().IsRegular():
+	}
+	if !info.Mode().IsRegular() {
 		return nil, Failed(rel, "it is not a regular file")
-	case trust.Reason(info) != "":
-		return nil, Failed(rel, "it is not used: %s", trust.Reason(info))
+	}
+	reason := trust.Reason(filepath.Join(root.Name(), filepath.FromSlash(rel)), info)
+	switch {
+	case reason != "":
+		return nil, Failed(rel, "it is not used: %s", reason)
 	case info.Size() > MaxFile:
 		return nil, Failed(rel, "it has %d bytes, and %d are the most that is read of a file", info.Size(), MaxFile)
 	}

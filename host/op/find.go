@@ -157,16 +157,14 @@ func (s *search) ignores(name string, dir bool, ignored []gitignore.Patterns) bo
 // open to others.
 func (s *search) enters(name string, e fs.DirEntry) bool {
 	info, err := e.Info()
-	switch {
-	case err != nil: // gone since
-		return false
-	case !trust.SameFileSystem(info, s.start):
-		return false
-	case trust.Reason(info) != "":
-		s.found.Failed = append(s.found.Failed, Failed(name, "the folder is not searched for Ops: %s", trust.Reason(info)))
+	if err != nil || !trust.SameFileSystem(info, s.start) { // gone since, or another's
 		return false
 	}
-	return true
+	reason := trust.Reason(filepath.Join(s.root.Name(), filepath.FromSlash(name)), info)
+	if reason != "" {
+		s.found.Failed = append(s.found.Failed, Failed(name, "the folder is not searched for Ops: %s", reason))
+	}
+	return reason == ""
 }
 
 // link looks where a link under an Op's name leads. Inside the project the file

@@ -85,8 +85,14 @@ func checkAbove(dir string) error {
 			if ok && sys.Uid != 0 && int(sys.Uid) != os.Getuid() {
 				return fmt.Errorf("the state folder %s lies in %s, which belongs to another user: set CHANT_ACP_STATE to a folder of your own", dir, at)
 			}
-			if st.IsDir() && st.Mode().Perm()&0o002 != 0 && st.Mode()&os.ModeSticky == 0 {
+			if !st.IsDir() || st.Mode()&os.ModeSticky != 0 {
+				continue
+			}
+			if st.Mode().Perm()&0o002 != 0 {
 				return fmt.Errorf("the state folder %s lies in %s, which everyone may write to: set CHANT_ACP_STATE to a folder of your own", dir, at)
+			}
+			if ok && st.Mode().Perm()&0o020 != 0 && sys.Gid != 0 && int(sys.Gid) != os.Getegid() {
+				return fmt.Errorf("the state folder %s lies in %s, which another group than yours (gid %d) may write to: set CHANT_ACP_STATE to a folder of your own", dir, at, sys.Gid)
 			}
 		}
 		if at == filepath.Dir(at) {

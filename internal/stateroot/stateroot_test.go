@@ -76,6 +76,15 @@ func TestMake(t *testing.T) {
 		t.Error("a folder was made in one that anybody can exchange")
 	}
 	if os.Getuid() == 0 {
+		if err := os.Chmod(foreign, 0o770); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Lchown(foreign, -1, 12345); err != nil {
+			t.Fatal(err)
+		}
+		if stateroot.Make(filepath.Join(foreign, "chant-acp")) == nil {
+			t.Error("a folder that another group can exchange was taken")
+		}
 		if err := os.Chmod(foreign, 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import "io/fs"
 const OpenNonblock = 0
 
 // Reason finds none: owners and modes mean nothing here; the file system's access lists decide.
-func Reason(fs.FileInfo) string { return "" }
+func Reason(string, fs.FileInfo) string { return "" }
 
 // SameFileSystem cannot tell, and says yes.
 func SameFileSystem(fs.FileInfo, fs.FileInfo) bool { return true }

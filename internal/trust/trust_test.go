@@ -22,7 +22,7 @@ func TestReason(t *testing.T) {
 		}
 		return info
 	}
-	if r := trust.Reason(look()); r != "" {
+	if r := trust.Reason(name, look()); r != "" {
 		t.Errorf("a file of our own: %s", r)
 	}
 	if !trust.SameFileSystem(look(), look()) {
@@ -31,32 +31,32 @@ func TestReason(t *testing.T) {
 	if err := os.Chmod(name, 0o602); err != nil {
 		t.Fatal(err)
 	}
-	if r := trust.Reason(look()); !strings.Contains(r, "everyone may write") {
+	if r := trust.Reason(name, look()); !strings.Contains(r, "everyone may write") {
 		t.Errorf("a file that everyone may write to: %q", r)
 	}
 	if err := os.Chmod(name, 0o660); err != nil {
 		t.Fatal(err)
 	}
-	if r := trust.Reason(look()); r != "" {
+	if r := trust.Reason(name, look()); r != "" {
 		t.Errorf("a file that our own group may write to: %s", r)
 	}
 	if os.Getuid() == 0 {
 		if err := os.Chown(name, -1, 12345); err != nil {
 			t.Fatal(err)
 		}
-		if r := trust.Reason(look()); !strings.Contains(r, "gid 12345") {
+		if r := trust.Reason(name, look()); !strings.Contains(r, "gid 12345") {
 			t.Errorf("a file that another group may write to: %q", r)
 		}
 		if err := os.Chmod(name, 0o640); err != nil {
 			t.Fatal(err)
 		}
-		if r := trust.Reason(look()); r != "" {
+		if r := trust.Reason(name, look()); r != "" {
 			t.Errorf("a file that another group may read: %s", r)
 		}
 		if err := os.Chown(name, 12345, -1); err != nil {
 			t.Fatal(err)
 		}
-		if r := trust.Reason(look()); !strings.Contains(r, "uid 12345") {
+		if r := trust.Reason(name, look()); !strings.Contains(r, "uid 12345") {
 			t.Errorf("another user's file: %q", r)
 		}
 	}

@@ -39,7 +39,7 @@ func Open(path string, k *person.Keeper) (*Door, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the socket for people: %w", err)
 	}
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 || trust.Reason(info) != "" {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 || trust.Reason(dir, info) != "" {
 		return nil, fmt.Errorf("opening the socket for people: %s is not a folder of yours alone; remove it", dir)
 	}
 	_ = os.Remove(path) // of a gateway that is gone; who runs holds the lock of the workspace
