@@ -61,8 +61,8 @@ func hardLimit(pid int) (uint64, error) {
 	}
 }
 
-// Conceal keeps other processes of this user, root's apart, from what is this process's own: its memory, and its open
-// descriptors (PR_SET_DUMPABLE, see prctl(2) and ptrace(2), "Ptrace access mode checking"). Without it a program opens the
-// pipe on which an editor speaks to its agent, at /proc/<pid>/fd, and speaks there as the person. What this process
-// executes is not concealed.
+// Conceal keeps other processes of this user, root's apart, from what is this process's own: its
+// memory, and its open descriptors (PR_SET_DUMPABLE, see prctl(2) and ptrace(2), "Ptrace access
+// mode checking"). Without it a program opens the pipe on which an editor speaks to its agent, at
+// /proc/<pid>/fd, and speaks there as the person. What this process executes is not concealed.
 func Conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) } // does not fail with these arguments

@@ -1,5 +1,5 @@
-// Package fileuri reads and writes the addresses of files of this machine (RFC 8089): [Path] takes a
-// URI, [Of] makes one.
+// Package fileuri reads and writes the addresses of files of this machine (RFC 8089): [Path] takes
+// a URI, [Of] makes one.
 package fileuri
 
 import (

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // declared is what the module's files hold: their paths, and the names that they declare.
@@ -212,5 +213,26 @@ func TestGoroutinesInArchitecture(t *testing.T) {
 	}
 	for file := range got {
 		t.Errorf("ARCHITECTURE.md has a row for a goroutine of %s, which starts none", file)
+	}
+}
+
+// TestCommentWidth holds comments on lines of their own to 100 columns, a tab being 4.
+// Code has no such bound: a sentence for people stays in one piece, to be searched for.
+func TestCommentWidth(t *testing.T) {
+	atRoot(t)
+	for _, file := range readDeclared(t).files {
+		if !strings.HasSuffix(file, ".go") {
+			continue
+		}
+		text := page(t, file)
+		line := 0
+		for l := range strings.Lines(text) {
+			line++
+			l = strings.ReplaceAll(strings.TrimRight(l, "\n"), "\t", "    ")
+			comment, ok := strings.CutPrefix(strings.TrimLeft(l, " "), "// ")
+			if ok && strings.Contains(comment, " ") && utf8.RuneCountInString(l) > 100 {
+				t.Errorf("%s:%d: the comment has more than 100 columns; fill it anew", file, line)
+			}
+		}
 	}
 }

@@ -147,9 +147,9 @@ var testImports = map[string][]string{
 // root is the folder of the module.
 var root = filepath.Join("..", "..")
 
-// atRoot makes the module's folder the working directory for the length of a test. Not TestMain: what
-// is opened after a change of the directory there is unknown to the cache of test results, which
-// would not see that a document changed.
+// atRoot makes the module's folder the working directory for the length of a test. Not TestMain:
+// what is opened after a change of the directory there is unknown to the cache of test results,
+// which would not see that a document changed.
 func atRoot(t *testing.T) {
 	t.Helper()
 	t.Chdir(root)

@@ -9,10 +9,10 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 )
 
-// Find returns where the gateway of a folder listens: of dir, or of the nearest
-// folder above it that has one, up to root, which is dir or above it. A runtime.json that can't be believed
-// is an error wherever it lies, and is not passed over. Where none runs, the error
-// is a gateway.ErrNoGateway that names the folders.
+// Find returns where the gateway of a folder listens: of dir, or of the nearest folder above it
+// that has one, up to root, which is dir or above it. A runtime.json that can't be believed is an
+// error wherever it lies, and is not passed over. Where none runs, the error is a
+// gateway.ErrNoGateway that names the folders.
 func Find(dir, root string) (gateway.Running, error) {
 	dir, root = filepath.Clean(dir), filepath.Clean(root)
 	if dir != root && !strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/") {
