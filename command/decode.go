@@ -19,10 +19,12 @@ const (
 )
 
 // manifest reads the root of the document.
+var manifestKeys = []string{"version", "environments", "commands", "sources"}
+
 func (d *decoder) manifest(root *yaml.Node, m *Manifest) {
 	versioned := false
 	var commands *yaml.Node
-	for _, f := range d.fields(root, "the manifest", []string{"version", "environments", "commands"}) {
+	for _, f := range d.fields(root, "the manifest", manifestKeys) {
 		switch f.name {
 		case "version":
 			versioned = true
@@ -33,6 +35,8 @@ func (d *decoder) manifest(root *yaml.Node, m *Manifest) {
 			d.environments(f.value, m)
 		case "commands":
 			commands = f.value
+		case "sources":
+			d.sources(f.value, m)
 		}
 	}
 	if !versioned && root.Kind == yaml.MappingNode {

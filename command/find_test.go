@@ -187,7 +187,7 @@ func TestRefusalsSayWhyThereIsNoManifest(t *testing.T) {
 	_, dir := tree(t)
 	near := filepath.Join(dir, "chant-acp.yml")
 	write(t, near, "version: 1\n")
-	r := NewRegistry(RegistryOptions{Root: dir, NoManifest: func() string { return WhyNoManifest(dir) }})
+	r := NewRegistry(RegistryOptions{Root: dir, Lacking: func() string { return WhyNoManifest(dir) }})
 	_, err := r.Parse([]string{"deploy"}, ParseOptions{})
 	if err == nil || !strings.Contains(err.Error(), near+" is there, but") {
 		t.Errorf("a command that there is not: %v", err)
@@ -195,13 +195,6 @@ func TestRefusalsSayWhyThereIsNoManifest(t *testing.T) {
 	if help := strings.Join(strings.Fields(r.Help(nil, ParseOptions{})), " "); !strings.Contains(help, near+" is there, but") {
 		t.Errorf("help does not say it:\n%s", help)
 	}
-	write(t, filepath.Join(dir, ManifestName), "version: 1\n")
-	m := mustManifest(t, "version: 1\n")
-	r = NewRegistry(RegistryOptions{Root: dir, Manifest: m, NoManifest: func() string { t.Error("asked although there is one"); return "" }})
-	if _, err := r.Parse([]string{"deploy"}, ParseOptions{}); err == nil {
-		t.Error("deploy is allowed")
-	}
-	r.Help(nil, ParseOptions{})
 }
 
 func TestFindManifestOfAnotherUser(t *testing.T) {

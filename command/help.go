@@ -101,9 +101,11 @@ func (r *Registry) overview(o ParseOptions) string {
 			why = ManifestName + " declares none"
 		}
 		b.WriteString("This project allows no commands of its own: " + why + ".\n")
-		if why := r.noManifest(); why != "" {
-			wrapText(&b, "", why+".")
-		}
+	}
+	if why := r.Lacking(); why != "" {
+		wrapText(&b, "", why+".")
+		b.WriteByte('\n')
+	} else if len(own)+len(verbs) == 0 {
 		b.WriteByte('\n')
 	}
 	wrap(&b, "Built in: ", builtins)

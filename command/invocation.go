@@ -130,6 +130,15 @@ func (i *Invocation) Entry() string {
 	return entryText(i.spec.entry)
 }
 
+// Origin is where the command comes from; nil where the project's own manifest
+// declares it, and for what is no project's.
+func (i *Invocation) Origin() *Origin {
+	if i.spec == nil {
+		return nil
+	}
+	return i.spec.origin
+}
+
 // plainValue is a node of the manifest without how and where it is written. What
 // is no text is told from text of the same letters by its tag.
 func plainValue(n *yaml.Node) any {

@@ -68,6 +68,7 @@ type Manifest struct {
 	environments []Environment
 	commands     []*spec
 	warnings     []Diagnostic
+	sources      []Source
 }
 
 // ReadManifest reads the manifest at path. A file that cannot be trusted (not
@@ -210,6 +211,7 @@ type spec struct {
 	// problems is how its program prints where a problem is; nil for what is usual.
 	problems []problem.Format
 	entry    *yaml.Node // all that the manifest says of it
+	origin   *Origin    // nil for one that the project's own manifest declares
 }
 
 // A place is a line and a column of the file.

@@ -18,6 +18,10 @@ type Offered struct {
 	Entry   string   // what the manifest says, as [Invocation.Entry] has it
 	Argv    []string // the program and the fixed words after it
 	Dir     string   // absolute
+
+	From    string   // the file that declares it: "chant-acp.yaml", "justfile"
+	Sources []string // files that it depends on, relative to the project root
+	Body    string   // what a task runner's file has it do, for people; else ""
 }
 
 // chantOffer is the name of all verbs of the chant program, which one program
@@ -52,7 +56,10 @@ func (r *Registry) OfferedBy(inv *Invocation) (Offered, bool) {
 }
 
 func (r *Registry) offered(s *spec) Offered {
-	o := Offered{Name: s.name, Summary: s.summary, Effect: s.effect, Runs: s.source(), Entry: entryText(s.entry), Dir: filepath.Join(r.root, filepath.FromSlash(s.cwd))}
+	o := Offered{Name: s.name, Summary: s.summary, Effect: s.effect, Runs: s.source(), Entry: entryText(s.entry), Dir: filepath.Join(r.root, filepath.FromSlash(s.cwd)), From: ManifestName}
+	if s.origin != nil {
+		o.From, o.Sources, o.Body = s.origin.File, s.origin.Files, s.origin.Bodies[s.name]
+	}
 	for _, t := range s.exec {
 		if word, fixed := t.literal(); fixed {
 			o.Argv = append(o.Argv, word)

@@ -111,13 +111,14 @@ func (r *Registry) unknown(words []string, o ParseOptions) *Refusal {
 		return unknownSub(first, words, subs)
 	}
 	refusal := &Refusal{Reason: "there is no command " + show(first), Suggestions: r.nearest(words, o)}
+	why := r.Lacking()
 	if hasUnicodeSpace(words) {
 		refusal.Reason += spaceHint
-	} else if r.chant == "" && isVerb(first) {
+	} else if r.chant == "" && isVerb(first) && why == "" {
 		refusal.Reason += "; it is a verb of chant, and " + noChant
 	}
-	if why := r.noManifest(); why != "" {
-		refusal.Reason += ". There is no manifest here: " + why
+	if why != "" {
+		refusal.Reason += ". " + why
 	}
 	return refusal
 }

@@ -10,13 +10,17 @@ import (
 type RegistryOptions struct {
 	Root     string    // the project root, absolute
 	Manifest *Manifest // nil when there is none, or it is broken
+
+	// Listed are the commands of task runners. Of several commands with one name the
+	// manifest's counts, then the first.
+	Listed   []*Manifest
 	Chant    string    // absolute path of a chant program; "" for none
 	Builtins []Builtin // nil for DefaultBuiltins
 
-	// NoManifest says why there is no manifest, "" for nothing to say; see
-	// [WhyNoManifest]. It is asked only when there is none and a person should
-	// know. Nil: nothing is said.
-	NoManifest func() string
+	// Lacking says what is not offered here that could be, and why, in sentences
+	// without the last full stop; "" for nothing to say. It is asked when a person
+	// should know. Nil: nothing is said.
+	Lacking func() string
 }
 
 // ParseOptions are what a session adds to a line.
@@ -34,7 +38,7 @@ type Registry struct {
 	root     string
 	chant    string
 	manifest *Manifest
-	absent   func() string       // why there is no manifest
+	lacking  func() string
 	own      map[string][]*entry // built-ins and project commands by first word, longest first
 	ordered  []*entry            // the same, in order
 	verbs    func() map[string][]*entry
@@ -56,7 +60,7 @@ type entry struct {
 
 // NewRegistry builds the allow-list.
 func NewRegistry(o RegistryOptions) *Registry {
-	r := &Registry{root: o.Root, chant: o.Chant, manifest: o.Manifest, own: make(map[string][]*entry), absent: o.NoManifest}
+	r := &Registry{root: o.Root, chant: o.Chant, manifest: o.Manifest, own: make(map[string][]*entry), lacking: o.Lacking}
 	builtins := o.Builtins
 	if builtins == nil {
 		builtins = DefaultBuiltins()
@@ -64,9 +68,14 @@ func NewRegistry(o RegistryOptions) *Registry {
 	for _, b := range builtins {
 		r.add(&entry{kind: KindBuiltin, name: b.Name, words: strings.Fields(b.Name), signature: b.Signature, summary: b.Summary, effect: b.Effect, builtin: &b})
 	}
-	if o.Manifest != nil {
-		for _, s := range o.Manifest.commands {
-			r.add(&entry{kind: KindProject, name: s.name, words: s.words, signature: s.signature(), summary: s.summary, effect: s.effect, spec: s})
+	for _, m := range append([]*Manifest{o.Manifest}, o.Listed...) {
+		if m == nil {
+			continue
+		}
+		for _, s := range m.commands {
+			if !slices.ContainsFunc(r.own[s.words[0]], func(e *entry) bool { return e.name == s.name }) {
+				r.add(&entry{kind: KindProject, name: s.name, words: s.words, signature: s.signature(), summary: s.summary, effect: s.effect, spec: s})
+			}
 		}
 	}
 	for _, list := range r.own {
@@ -77,13 +86,12 @@ func NewRegistry(o RegistryOptions) *Registry {
 	return r
 }
 
-// noManifest says why there is no manifest; "" where there is one, or nothing to
-// say.
-func (r *Registry) noManifest() string {
-	if r.manifest != nil || r.absent == nil {
+// Lacking says what is not offered here that could be; "" for nothing to say.
+func (r *Registry) Lacking() string {
+	if r.lacking == nil {
 		return ""
 	}
-	return r.absent()
+	return r.lacking()
 }
 
 func (r *Registry) add(e *entry) {

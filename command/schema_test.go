@@ -141,10 +141,13 @@ func TestSchemaKnowsTheKeys(t *testing.T) {
 		of     *jsonschema.Schema
 		parser []string
 	}{
-		{s, []string{"version", "environments", "commands"}},
+		{s, manifestKeys},
 		{s.Defs["environment"], []string{"protected"}},
 		{s.Defs["command"], commandKeys},
 		{s.Defs["param"], paramKeys},
+		{s.Properties["sources"], SourceTools},
+		{s.Defs["source"], sourceKeys(false)},
+		{s.Defs["makeSource"], sourceKeys(true)},
 	} {
 		var keys []string
 		for key, property := range c.of.Properties {

@@ -71,6 +71,16 @@ type Allowance struct {
 	Changed, Difference string
 }
 
+// TaskSources is a Host that takes commands from a project's task runners.
+type TaskSources interface {
+	// Take has the tasks of a task runner as commands from now on, for this user, and
+	// returns them as the project offers them, with notes for people on what is not
+	// among them. An error means that nothing was taken.
+	Take(ctx context.Context, s command.Source) (offers []Offer, notes []string, err error)
+	// Drop ends it; false where it was not so.
+	Drop(tool string) (bool, error)
+}
+
 // AllowList is what a project allows.
 type AllowList struct {
 	Registry *command.Registry

@@ -25,6 +25,7 @@ var attempts = map[string]string{
 	"confirming":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes destroy",
 	"allowing":             "env -u CHANT_ACP_TOKEN $CHANT allow --yes other",
 	"configuring":          "env -u CHANT_ACP_TOKEN $CHANT config set agent.allow always; env -u CHANT_ACP_TOKEN $CHANT config unset agent.allow",
+	"taking tasks":         "env -u CHANT_ACP_TOKEN $CHANT prompt --yes --cwd other allow make all",
 	"trusting":             "env -u CHANT_ACP_TOKEN $CHANT heartbeat trust --yes",
 	"a descriptor":         "env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN 3<>/dev/null",
 	"a capability":         "env -u CHANT_ACP_TOKEN $CHANT gateway capability",
@@ -56,6 +57,7 @@ func TestProgramsDecideNothing(t *testing.T) {
 		"release.op.yaml":      "name: release\nphases:\n  - name: Ship\n    steps: [{gate: ship}, {shell: touch shipped}]\n",
 		"HEARTBEAT.md":         "```chant\nevery: 1h\ntry\n```\n",
 		"other/chant-acp.yaml": "version: 1\ncommands: {x: {summary: X, exec: [echo]}}\n",
+		"other/Makefile":       "all:\n",
 	}
 	for name, text := range files {
 		write(t, filepath.Join(dir, name), text)

@@ -6,9 +6,6 @@
 package source
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -21,19 +18,12 @@ type Listing struct {
 	File  string // the file that was read, relative to the project root
 	Tasks []Task // in the order of the file, or of the listing
 
-	// Digest is a SHA-256, in hex, over all that the tasks depend on: what a
-	// person allowed is this, and nothing else.
-	Digest string
-}
+	// Files are all files that the tasks depend on, File first, relative to the
+	// project root: what a person allows is their bytes.
+	Files []string
 
-// Digest is the digest of a listing that was made of these texts.
-func Digest(texts ...[]byte) string {
-	h := sha256.New()
-	for _, text := range texts {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(text))) // so that no two lists write the same bytes
-		h.Write(text)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	Dir    string // where the tasks run, below the project root; "" for the root
+	Prefix string // the first words of the commands' names; "" for none
 }
 
 // A Task is one task of a tool's file.
@@ -42,11 +32,15 @@ type Task struct {
 	Summary string   // one line, or ""
 	Argv    []string // the program and the arguments that select the task
 	Params  []Param
-	Rest    bool     // further arguments are handed on, but none that begins with a hyphen
+	Rest    string   // the pattern of further arguments, which are handed on; "" for none
 	Confirm bool     // the tool itself asks before it runs the task
 	Left    string   // why it can't be offered; "" for a task that is
 	Lost    []string // for each parameter that it is offered without, its name and the reason
+	Body    string   // what the file has it do, for people; "" where that is not known
 }
+
+// NoHyphen is the pattern of arguments that no program takes for an option.
+const NoHyphen = `(?s)([^-].*)?`
 
 // A Param is a parameter of a task, in the order in which values are given.
 type Param struct {
@@ -67,15 +61,18 @@ type Param struct {
 // can't be called so, has nothing to say; else it is called by its tool and its
 // name. notes are for people: what is called otherwise, left out, or offered
 // without a parameter, and why.
-func Manifest(listings []*Listing, nameError func(name string) string) (text []byte, notes []string, err error) {
+//
+// bodies are what the tasks do, by the names of the commands.
+func Manifest(listings []*Listing, nameError func(name string) string) (text []byte, bodies map[string]string, notes []string, err error) {
+	bodies = make(map[string]string)
 	commands := mapping(0)
 	taken := make(map[string]bool)
 	for _, l := range listings {
 		for _, t := range l.Tasks {
 			why := t.Left
-			name := t.Name
+			name := strings.TrimSpace(l.Prefix + " " + t.Name)
 			if nameError(name) != "" || taken[name] {
-				name = l.Tool + " " + t.Name
+				name = l.Tool + " " + name
 			}
 			if why == "" {
 				why = nameError(name)
@@ -87,14 +84,14 @@ func Manifest(listings []*Listing, nameError func(name string) string) (text []b
 				notes = append(notes, fmt.Sprintf("%s of %s is left out: %s", t.Name, l.File, why))
 				continue
 			}
-			if name != t.Name {
+			if l.Prefix == "" && name != t.Name {
 				notes = append(notes, fmt.Sprintf("%s of %s is called %s: the name alone is another's", t.Name, l.File, name))
 			}
 			for _, lost := range t.Lost {
 				notes = append(notes, fmt.Sprintf("%s of %s goes without its parameter %s", t.Name, l.File, lost))
 			}
-			taken[name] = true
-			commands.Content = append(commands.Content, word(name), t.command())
+			taken[name], bodies[name] = true, t.Body
+			commands.Content = append(commands.Content, word(name), t.command(l.Dir))
 		}
 	}
 	root := mapping(0, word("version"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "1"})
@@ -102,13 +99,13 @@ func Manifest(listings []*Listing, nameError func(name string) string) (text []b
 		root.Content = append(root.Content, word("commands"), commands)
 	}
 	if text, err = yaml.Marshal(root); err != nil {
-		return nil, nil, fmt.Errorf("writing tasks as a manifest: %w", err)
+		return nil, nil, nil, fmt.Errorf("writing tasks as a manifest: %w", err)
 	}
-	return text, notes, nil
+	return text, bodies, notes, nil
 }
 
 // command writes one task as a command of the manifest.
-func (t *Task) command() *yaml.Node {
+func (t *Task) command(dir string) *yaml.Node {
 	summary := t.Summary
 	if summary == "" {
 		summary = strings.Join(t.Argv, " ")
@@ -131,11 +128,14 @@ func (t *Task) command() *yaml.Node {
 	if len(params.Content) > 0 {
 		add("params", params)
 	}
-	if t.Rest {
-		add("rest", mapping(yaml.FlowStyle, word("pattern"), word(`(?s)([^-].*)?`)))
+	if t.Rest != "" {
+		add("rest", mapping(yaml.FlowStyle, word("pattern"), word(t.Rest)))
 	}
 	if t.Confirm {
 		add("confirm", word("retype"))
+	}
+	if dir != "" {
+		add("cwd", word(dir))
 	}
 	return n
 }

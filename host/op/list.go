@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // List describes all Ops for people: name, file, overview, phases, gates, and
@@ -83,18 +85,11 @@ func field(b *strings.Builder, name, value string) {
 func outline(phases []Phase, show func(string) string) string {
 	var all []string
 	for _, p := range phases {
-		text := fmt.Sprintf("%s (%s", oneLine(show(p.Name)), plural(len(p.Steps), "step"))
+		text := fmt.Sprintf("%s (%s", oneLine(show(p.Name)), brief.Plural(len(p.Steps), "step"))
 		if p.Parallel {
 			text += ", parallel"
 		}
 		all = append(all, text+")")
 	}
 	return strings.Join(all, " → ")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // A Set is all Ops of a project, with the files that could not be read: "no such
@@ -142,7 +144,7 @@ func failedFiles(failed []*FileError) string {
 	lines := 0
 	for i, f := range failed {
 		if lines += len(f.Findings); lines > maxListed && i > 0 {
-			return b.String() + fmt.Sprintf("\n  and of %s; ops lists all", plural(len(failed)-i, "more file"))
+			return b.String() + fmt.Sprintf("\n  and of %s; ops lists all", brief.Plural(len(failed)-i, "more file"))
 		}
 		b.WriteString("\n  " + strings.ReplaceAll(f.Error(), "\n", "\n  "))
 	}

@@ -70,13 +70,13 @@ func (p *Project) Offers(ctx context.Context) ([]host.Offer, error) {
 func (p *Project) offerCommand(c command.Offered) (host.Offer, error) {
 	root, env := p.Dir(), lastOnly(p.environ(false, false))
 	s, err := subject.Of(subject.Work{
-		Root: root, Texts: []subject.Text{{Name: "the entry of " + c.Name + " in " + command.ManifestName, Value: c.Entry}}, Steps: []string{c.Runs},
+		Root: root, Texts: []subject.Text{{Name: "the entry of " + c.Name + " in " + c.From, Value: c.Entry}}, Sources: c.Sources, Steps: []string{c.Runs},
 		Commands: []subject.Command{{
 			Argv: c.Argv, Dir: c.Dir,
 			Look: func(name string) (string, error) { return process.LookPath(name, root, env) },
 		}},
 	})
-	return host.Offer{Name: c.Name, Summary: c.Summary, Effect: c.Effect, Runs: c.Runs, Text: lines([]byte(c.Entry)), Subject: inside(s)}, err
+	return host.Offer{Name: c.Name, Summary: c.Summary, Effect: c.Effect, Runs: c.Runs, Text: strings.TrimSuffix(lines([]byte(c.Entry))+"\n"+c.Body, "\n"), Subject: inside(s)}, err
 }
 
 // offerOp is an Op as it is without an environment and parameters: with others its

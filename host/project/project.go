@@ -7,6 +7,7 @@ package project
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/local"
+	"github.com/chant-acp/chant-acp/host/tasks"
 )
 
 // Options are what a Project needs from the process it lives in.
@@ -36,6 +38,20 @@ type Options struct {
 	Runs string
 	// OpCache is where what was read of *.op.ts is kept; "" for nowhere.
 	OpCache string
+	// Taken keeps whose task runners' tasks are commands, beside those that manifests
+	// name; nil: nobody's.
+	Taken Taken
+}
+
+// Taken keeps which task runners of projects a person takes commands from.
+// Implementations are safe for concurrent use.
+type Taken interface {
+	// Taken lists those of the project in a folder.
+	Taken(root string) ([]command.Source, error)
+	// Take adds one, in the place of another of the same tool.
+	Take(root string, s command.Source) error
+	// Drop removes one; false where it was not there.
+	Drop(root, tool string) (bool, error)
 }
 
 // Project is a host bound to the directory of a session. It implements
@@ -50,6 +66,7 @@ type Project struct {
 	root     string
 	allow    host.AllowList
 	manifest string                    // digest of the manifest in use, "" for none
+	listed   []tasks.Seen              // files that commands of task runners depend on
 	runtimes map[string]*local.Runtime // by root
 }
 
@@ -69,7 +86,7 @@ func New(dir string, o Options) *Project {
 // to notice a change without reading them.
 type fingerprint struct {
 	manifest, root, chant string
-	problem               string
+	problem, taken        string
 	size                  int64
 	modified, changed     int64 // contents, and anything at all
 	inode                 uint64
@@ -102,7 +119,7 @@ func (p *Project) AllowList() host.AllowList {
 	defer p.mu.Unlock()
 	if p.seen.manifest != "" && time.Now().Before(p.searched.Add(searchFor)) {
 		now := p.seen
-		if now.stat(); now == p.seen {
+		if now.stat(); now == p.seen && p.sameTasks() {
 			return p.allow
 		}
 	}
@@ -112,25 +129,24 @@ func (p *Project) AllowList() host.AllowList {
 		now.problem = err.Error()
 	}
 	now.stat()
+	taken, takenErr := p.taken(root)
+	now.taken = fmt.Sprint(taken, takenErr)
 	p.searched = time.Now()
-	if now != p.seen {
+	if now != p.seen || !p.sameTasks() {
 		p.seen, p.root = now, root
-		p.allow, p.manifest = p.readAllowList(now, err, p.allow.Version+1)
+		p.allow, p.manifest = p.readAllowList(now, err, taken, takenErr, p.allow.Version+1)
 	}
 	return p.allow
 }
 
 // readAllowList reads what the fingerprint stands for. problem is why there is
-// no manifest to read, or nil.
-func (p *Project) readAllowList(f fingerprint, problem error, version int) (allow host.AllowList, digest string) {
+// no manifest to read, or nil; takenErr why it is not known what was taken.
+func (p *Project) readAllowList(f fingerprint, problem error, taken []command.Source, takenErr error, version int) (allow host.AllowList, digest string) {
 	allow = host.AllowList{Problem: problem, Version: version}
 	if f.inode != 0 { // it was there, whatever it holds
 		allow.ManifestDir = filepath.Dir(f.manifest)
 	}
 	o := command.RegistryOptions{Root: f.root, Chant: f.chant}
-	if f.manifest == "" && problem == nil {
-		o.NoManifest = func() string { return command.WhyNoManifest(p.dir) }
-	}
 	if f.manifest != "" {
 		m, err := command.ReadManifest(f.manifest)
 		if err != nil {
@@ -138,6 +154,16 @@ func (p *Project) readAllowList(f fingerprint, problem error, version int) (allo
 		} else {
 			o.Manifest, allow.Environments, digest = m, m.Environments(), m.Digest()
 		}
+	}
+	var notTaken []string
+	if takenErr != nil {
+		notTaken = []string{takenErr.Error()}
+	}
+	if allow.Problem == nil {
+		o.Listed, notTaken = p.readTasks(f.root, o.Manifest, taken, notTaken)
+	}
+	if problem == nil {
+		o.Lacking = func() string { return p.lacking(f, taken, notTaken) }
 	}
 	allow.Registry = command.NewRegistry(o)
 	return allow, digest

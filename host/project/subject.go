@@ -44,8 +44,12 @@ func (p *Project) Subject(ctx context.Context, inv *command.Invocation) (subject
 		{Name: "the folder of the command", Value: inv.Dir},
 		{Name: "the environment", Value: inv.Environment},
 	}
+	from, sources := command.ManifestName, []string(nil)
+	if o := inv.Origin(); o != nil {
+		from, sources = o.File, o.Files
+	}
 	if entry := inv.Entry(); entry != "" {
-		texts = append(texts, subject.Text{Name: "the entry of " + inv.Name + " in " + command.ManifestName, Value: entry})
+		texts = append(texts, subject.Text{Name: "the entry of " + inv.Name + " in " + from, Value: entry})
 	}
 	if inv.Protected {
 		texts = append(texts, subject.Text{Name: "the protection of " + inv.Environment})
@@ -55,7 +59,7 @@ func (p *Project) Subject(ctx context.Context, inv *command.Invocation) (subject
 		texts = append(texts, subject.Text{Name: "the variable " + name, Value: value})
 	}
 	return subject.Of(subject.Work{
-		Root: root, Texts: texts,
+		Root: root, Texts: texts, Sources: sources,
 		Commands: []subject.Command{{
 			Shown: command.Quote(inv.Argv), Argv: inv.Argv, Dir: inv.Dir,
 			Look: func(name string) (string, error) { return process.LookPath(name, root, env) },

@@ -4,6 +4,7 @@
 package brief
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -36,4 +37,12 @@ func Duration(d time.Duration) string {
 		s = s[:len(s)-2]
 	}
 	return s
+}
+
+// Plural is a number of things: "1 session", "2 sessions".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/durable"
@@ -73,6 +74,15 @@ type kept struct {
 	// only at the command of a line.
 	Whole    bool              `json:"whole"`
 	Commands map[string][]form `json:"commands"`
+	// Sources are the task runners whose tasks the person takes as commands.
+	Sources []source `json:"sources,omitempty"`
+}
+
+// source is a task runner that was taken.
+type source struct {
+	At    time.Time `json:"at"`
+	Tool  string    `json:"tool"`
+	Names []string  `json:"names,omitempty"` // of its tasks; none for all
 }
 
 func (s *Store) path(project string) string {
@@ -156,6 +166,59 @@ func (s *Store) Look(root string, o host.Offer) (host.Allowance, error) {
 // Allow keeps a person's yes to commands as they are offered, whole to all that the
 // project offers.
 func (s *Store) Allow(root string, offers []host.Offer, whole bool) error {
+	return s.change(root, func(k *kept) bool {
+		k.Whole = k.Whole || whole
+		for _, o := range offers {
+			digest := o.Subject.Digest()
+			forms := slices.DeleteFunc(k.Commands[o.Name], func(f form) bool { return f.Subject.Digest() == digest })
+			forms = append(forms, form{s.now().UTC(), o.Text, o.Subject})
+			k.Commands[o.Name] = forms[max(0, len(forms)-maxForms):]
+		}
+		return true
+	})
+}
+
+// Taken implements project.Taken.
+func (s *Store) Taken(root string) ([]command.Source, error) {
+	project, err := Place(root)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.lookUp(project)
+	var list []command.Source
+	for _, taken := range k.Sources {
+		list = append(list, command.Source{Tool: taken.Tool, Names: taken.Names})
+	}
+	return list, err
+}
+
+// Take implements project.Taken.
+func (s *Store) Take(root string, taken command.Source) error {
+	return s.change(root, func(k *kept) bool {
+		k.drop(taken.Tool)
+		k.Sources = append(k.Sources, source{s.now().UTC(), taken.Tool, taken.Names})
+		return true
+	})
+}
+
+// Drop implements project.Taken.
+func (s *Store) Drop(root, tool string) (was bool, err error) {
+	err = s.change(root, func(k *kept) bool {
+		was = k.drop(tool)
+		return was
+	})
+	return was, err
+}
+
+func (k *kept) drop(tool string) bool {
+	before := len(k.Sources)
+	k.Sources = slices.DeleteFunc(k.Sources, func(s source) bool { return s.Tool == tool })
+	return len(k.Sources) < before
+}
+
+// change writes what edit makes of what is kept of a project; edit returns false to
+// leave it as it is.
+func (s *Store) change(root string, edit func(*kept) bool) error {
 	project, err := Place(root)
 	if err != nil {
 		return err
@@ -166,15 +229,8 @@ func (s *Store) Allow(root string, offers []host.Offer, whole bool) error {
 	}
 	defer unlock()
 	k, err := s.read(project)
-	if err != nil {
+	if err != nil || !edit(&k) {
 		return err
-	}
-	k.Whole = k.Whole || whole
-	for _, o := range offers {
-		digest := o.Subject.Digest()
-		forms := slices.DeleteFunc(k.Commands[o.Name], func(f form) bool { return f.Subject.Digest() == digest })
-		forms = append(forms, form{s.now().UTC(), o.Text, o.Subject})
-		k.Commands[o.Name] = forms[max(0, len(forms)-maxForms):]
 	}
 	text, err := json.Marshal(k)
 	if err == nil && len(text) > maxFile {

@@ -52,7 +52,7 @@ func (t *Turn) allowed(inv *command.Invocation) (outcome, bool) {
 			return t.refuse(fmt.Errorf("%s was not run: %w", view.Code(inv.Line), err)), false
 		}
 		return outcome{}, true
-	case !a.Project:
+	case !a.Project && a.Before.IsZero():
 		return t.offerAll(inv, root)
 	}
 	return t.offerOne(inv, root, o, a)
@@ -183,10 +183,14 @@ func (t *Turn) askToAllow(inv *command.Invocation, root, text string, offers []h
 }
 
 // allow is `allow <code>`: a person allows what was shown, and the line that waited
-// runs.
-func (t *Turn) allow(list host.AllowList, key string) outcome {
+// runs; or `allow just`, which takes the tasks of a task runner.
+func (t *Turn) allow(list host.AllowList, args []string) outcome {
 	if why := t.conn.noPerson(); why != "" {
-		return t.refuse(fmt.Errorf("nothing was allowed: %s", why))
+		return t.refuse(fmt.Errorf("nothing was allowed, for a person has to: %s", why))
+	}
+	key := args[0]
+	if !isCode(key) || len(args) > 1 {
+		return t.allowTasks(args)
 	}
 	if t.conn.Options.Allowed == nil {
 		return t.refuse(errors.New("nothing waits to be allowed: this agent runs what a project offers without asking (agent.allow)"))
@@ -207,6 +211,42 @@ func (t *Turn) allow(list host.AllowList, key string) outcome {
 		return t.opAgain(inv)
 	}
 	return t.command(inv)
+}
+
+// allowTasks is `allow [--off] <task runner> [name…]`: a person takes its tasks, all
+// or those that are named, as commands, or does so no more.
+func (t *Turn) allowTasks(args []string) outcome {
+	sources, ok := t.session.host.(host.TaskSources)
+	if !ok {
+		return t.refuse(fmt.Errorf("%s is no code", view.Code(args[0])))
+	}
+	if args[0] == "--off" {
+		if len(args) != 2 {
+			return t.refuse(fmt.Errorf("name one task runner after %s", view.Code("allow --off")))
+		}
+		was, err := sources.Drop(args[1])
+		switch {
+		case err != nil:
+			return t.refuse(err)
+		case !was:
+			return t.refuse(fmt.Errorf("nothing of %s was taken here", view.Code(args[1])))
+		}
+		t.session.Refresh()
+		return t.sayText(fmt.Sprintf("The tasks of %s are no commands here any more.\n", view.Code(args[1])))
+	}
+	offers, notes, err := sources.Take(t.context(), command.Source{Tool: args[0], Names: args[1:]})
+	if err == nil && t.conn.Options.Allowed != nil {
+		err = t.conn.Options.Allowed.Allow(t.session.host.Dir(), offers, false)
+	}
+	if err != nil {
+		return t.refuse(fmt.Errorf("nothing was allowed: %w", err))
+	}
+	t.session.Refresh()
+	text := fmt.Sprintf("These are commands here now, for you:\n\n%s\n", view.Fenced(view.Cut(offerTable(offers), view.PieceBytes)))
+	if len(notes) > 0 {
+		text += fmt.Sprintf("\nNot as it stands there:\n\n%s\n", view.Fenced(view.Cut(view.Visible(strings.Join(notes, "\n")), view.PieceBytes)))
+	}
+	return t.sayText(text)
 }
 
 // maxOffers bounds a list of what a project offers.

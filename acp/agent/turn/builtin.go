@@ -68,7 +68,7 @@ func (t *Turn) builtin(allow host.AllowList, inv *command.Invocation) outcome {
 	case "confirm":
 		return t.later(nil, func() outcome { return t.confirm(allow, inv.Args[0]) })
 	case "allow":
-		return t.later(nil, func() outcome { return t.allow(allow, inv.Args[0]) })
+		return t.later(nil, func() outcome { return t.allow(allow, inv.Args) })
 	}
 	if inv.Op != nil {
 		return t.opBuiltin(inv)

@@ -175,6 +175,11 @@ func newCode() string {
 	return string(b)
 }
 
+// isCode says whether a word has the form of a code.
+func isCode(word string) bool {
+	return len(word) == confirmLength && strings.Trim(strings.ToLower(word), confirmLetters) == ""
+}
+
 // take removes and returns the command of a code, or says why there is none. allow
 // says that the code is to be one that allows.
 func (s *Thread) take(key string, allow bool) (pendingConfirm, error) {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -32,14 +31,6 @@ func PrintableText(text string) string {
 		lines[i] = Printable(line)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// Plural is a number of things: "1 session", "2 sessions".
-func Plural(n int, what string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s", what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // OneLine is text of several lines as one, as it may stand on a terminal.

@@ -140,7 +140,7 @@ func (f *Flags) AgentIn(env []string, log zerolog.Logger, store agent.Store) *ag
 // Projects makes the hosts of directories, whose programs have the environment env.
 func (f *Flags) Projects(env []string) func(cwd string) host.Host {
 	state := stateroot.Dir(os.Getenv)
-	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache(), LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command}
+	p := project.Options{Env: env, LogDir: filepath.Join(state, "logs"), Runs: filepath.Join(state, "runs"), OpCache: OpsCache(), LogMax: f.settings.Log.Max, Chant: f.settings.Chant.Command, Taken: allow.Open(state)}
 	return func(cwd string) host.Host { return project.New(cwd, p) }
 }
 

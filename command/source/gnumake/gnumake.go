@@ -105,7 +105,7 @@ func isTarget(w string) bool {
 // follows a target on make's command line are further targets and variables,
 // which run what they hold. One that the text does not hold is an error.
 func Parse(text []byte, file string, named []string) (*source.Listing, error) {
-	l := &source.Listing{Tool: "make", File: file, Digest: source.Digest(text)}
+	l := &source.Listing{Tool: "make", File: file}
 	known := Targets(text)
 	for _, name := range named {
 		if !slices.Contains(known, name) {
@@ -118,4 +118,27 @@ func Parse(text []byte, file string, named []string) (*source.Listing, error) {
 		l.Tasks = append(l.Tasks, source.Task{Name: name, Summary: "make " + name, Argv: []string{"make", name}})
 	}
 	return l, nil
+}
+
+// Includes lists the files that a makefile takes in, relative to the folder where
+// make runs. The error names one that can't be told without running make.
+func Includes(text []byte) ([]string, error) {
+	var list []string
+	for line := range lines(string(text)) {
+		if strings.HasPrefix(line, "\t") {
+			continue
+		}
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] != "include" && words[0] != "-include" && words[0] != "sinclude" {
+			continue
+		}
+		for _, w := range words[1:] {
+			if strings.ContainsAny(w, "$*?[~") {
+				return nil, fmt.Errorf("what it includes can't be told without running make: %s", strings.TrimSpace(line))
+			}
+			list = append(list, w)
+		}
+	}
+	return list, nil
 }

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(l.Tasks) != 2 || !slices.Equal(l.Tasks[0].Argv, []string{"make", "test"}) || l.Tasks[0].Rest || l.Tasks[0].Params != nil {
+	if len(l.Tasks) != 2 || !slices.Equal(l.Tasks[0].Argv, []string{"make", "test"}) || l.Tasks[0].Rest != "" || l.Tasks[0].Params != nil {
 		t.Errorf("got %+v", l.Tasks)
 	}
 	for name, says := range map[string]string{"tests": "did you mean test?", "SHELL=x": `no target "SHELL=x"`, "-f": `"-f"`, "foo.o": `"foo.o"`} {
@@ -66,4 +66,16 @@ func FuzzTargets(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestIncludes(t *testing.T) {
+	got, err := gnumake.Includes([]byte("include a.mk b.mk # c.mk\n-include \\\n  d.mk\nall:\n\tinclude no\n  sinclude e.mk\nincluded = x\n"))
+	if want := []string{"a.mk", "b.mk", "d.mk", "e.mk"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, text := range []string{"include $(DEPS)", "-include *.d", "include ~/x.mk"} {
+		if got, err := gnumake.Includes([]byte(text)); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
 }

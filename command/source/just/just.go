@@ -86,14 +86,14 @@ func (p *parameter) optional() bool {
 // given says that the parameter is an option with a fixed value.
 func (p *parameter) given() bool { return p.Flag || len(p.Value) > 0 && string(p.Value) != "null" }
 
-// Parse reads a dump. file is the justfile's name below the project root.
+// Parse reads a dump, which holds what the file imports, and its modules. file is
+// the justfile's name below the project root.
 func Parse(dump []byte, file string) (*source.Listing, error) {
 	var root module
 	if err := json.Unmarshal(dump, &root); err != nil {
 		return nil, fmt.Errorf("what just prints of %s can't be read: %w", file, err)
 	}
-	// The dump holds what the file imports, and its modules.
-	l := &source.Listing{Tool: "just", File: file, Digest: source.Digest(dump)}
+	l := &source.Listing{Tool: "just", File: file}
 	root.list(l)
 	return l, nil
 }
@@ -117,7 +117,7 @@ func (m *module) list(l *source.Listing) {
 
 // task is a recipe as a task.
 func (r *recipe) task() source.Task {
-	t := source.Task{Name: r.Namepath, Summary: source.Line(r.Doc), Argv: []string{"just", r.Namepath}}
+	t := source.Task{Name: r.Namepath, Summary: source.Line(r.Doc), Argv: []string{"just", r.Namepath}, Body: r.text()}
 	if t.Confirm = r.has("confirm"); t.Confirm {
 		t.Argv = []string{"just", "--yes", r.Namepath} // its own question is asked here
 	}
@@ -207,4 +207,22 @@ func isPlain(w string) bool {
 		}
 	}
 	return w != ""
+}
+
+// text is the body of a recipe as its file has it, but for the expressions in it,
+// which stand as a dump has them.
+func (r *recipe) text() string {
+	var b strings.Builder
+	for _, line := range r.Body {
+		for _, fragment := range line {
+			var text string
+			if json.Unmarshal(fragment, &text) == nil {
+				b.WriteString(text)
+			} else {
+				b.WriteString("{{" + string(fragment) + "}}")
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

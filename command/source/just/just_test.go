@@ -102,7 +102,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestManifest(t *testing.T) {
-	text, _, err := source.Manifest([]*source.Listing{listing(t)}, command.NameError)
+	text, _, _, err := source.Manifest([]*source.Listing{listing(t)}, command.NameError)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, dump []byte) {
 		l, err := just.Parse(dump, "justfile")
 		if err == nil && json.Valid(dump) {
-			_, _, _ = source.Manifest([]*source.Listing{l}, command.NameError)
+			_, _, _, _ = source.Manifest([]*source.Listing{l}, command.NameError)
 		}
 	})
 }

@@ -15,6 +15,10 @@ import (
 // Files are the names of the file.
 var Files = []string{"package.json"}
 
+// Settings is the file beside it that may name the scripts' shell, so that the tasks
+// depend on it (npm-run-script(1), script-shell).
+const Settings = ".npmrc"
+
 // lifecycle are scripts that npm runs by itself at certain times, or around
 // another script; nobody means to run them alone.
 func lifecycle(name string, scripts map[string]string) bool {
@@ -36,17 +40,14 @@ func lifecycle(name string, scripts map[string]string) bool {
 // Parse reads a package.json. Further arguments reach a script as they are,
 // behind the -- that npm takes off: what stands before it npm reads itself.
 // npm hands them to the script's shell in quotes (measured with npm 11.19).
-//
-// npmrc is the .npmrc beside it, nil for none: it may name the scripts' shell, so
-// that the tasks depend on it.
-func Parse(text, npmrc []byte, file string) (*source.Listing, error) {
+func Parse(text []byte, file string) (*source.Listing, error) {
 	var p struct {
 		Scripts json.RawMessage `json:"scripts"`
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, fmt.Errorf("%s can't be read: %w", file, err)
 	}
-	l := &source.Listing{Tool: "npm", File: file, Digest: source.Digest(text, npmrc)}
+	l := &source.Listing{Tool: "npm", File: file}
 	if len(p.Scripts) == 0 || string(p.Scripts) == "null" {
 		return l, nil
 	}
@@ -58,7 +59,7 @@ func Parse(text, npmrc []byte, file string) (*source.Listing, error) {
 		if lifecycle(name, scripts) {
 			continue
 		}
-		t := source.Task{Name: name, Summary: source.Line(scripts[name]), Argv: []string{"npm", "run", name, "--"}, Rest: true}
+		t := source.Task{Name: name, Summary: source.Line(scripts[name]), Argv: []string{"npm", "run", name, "--"}, Rest: source.NoHyphen, Body: body(name, scripts)}
 		if strings.HasPrefix(name, "-") {
 			t.Left = "its name begins with a hyphen, which npm takes for an option"
 		}
@@ -87,4 +88,24 @@ func names(object json.RawMessage) []string {
 		}
 	}
 	return list
+}
+
+// body is what npm runs for a script, with those that it runs around it.
+func body(name string, scripts map[string]string) string {
+	var b strings.Builder
+	for _, n := range []string{"pre" + name, name, "post" + name} {
+		if text, is := scripts[n]; is {
+			fmt.Fprintf(&b, "%s: %s\n", n, text)
+		}
+	}
+	return b.String()
+}
+
+// Count is how many scripts a package.json offers.
+func Count(text []byte) int {
+	l, err := Parse(text, "")
+	if err != nil {
+		return 0
+	}
+	return len(l.Tasks)
 }

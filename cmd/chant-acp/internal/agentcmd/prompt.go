@@ -19,7 +19,6 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
-	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/acpd"
 )
 
@@ -313,7 +312,9 @@ func complete(cwd string, words []string, partial string) ([]cobra.Completion, c
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	allow := project.New(dir, project.Options{Env: os.Environ()}).AllowList()
+	f := serve.DefaultFlags()
+	_ = f.Configure() // what can't be used of the configuration is another command's to tell
+	allow := f.Projects(os.Environ())(dir).AllowList()
 	list, files := allow.Registry.Complete(words, partial)
 	var completions []cobra.Completion
 	for _, c := range list {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/runtime/config"
 	"github.com/chant-acp/chant-acp/runtime/person"
 )
@@ -145,7 +146,7 @@ func listConfig(std console.Streams, profile string, asJSON bool) error {
 		fmt.Fprintln(std.Err, console.Printable(p.String()))
 	}
 	if wrong > 0 {
-		return console.Exit(console.Failed, fmt.Errorf("%s can't be used; what counts instead is in the list", console.Plural(wrong, "value")))
+		return console.Exit(console.Failed, fmt.Errorf("%s can't be used; what counts instead is in the list", brief.Plural(wrong, "value")))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/host/op/eval"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // NewCheck is the command check.
@@ -64,12 +65,13 @@ func check(std console.Streams, dir string, strict, asJSON bool) error {
 	case err != nil:
 		return console.Exit(console.Failed, err)
 	default:
-		warnings := slices.Concat(m.Warnings(), project.Lacking(m, root, os.Environ()))
+		listed, notes := project.Tasks(root, m, os.Environ())
+		warnings := slices.Concat(m.Warnings(), project.Lacking(m, root, os.Environ()), notes)
 		slices.SortStableFunc(warnings, func(a, b command.Diagnostic) int {
 			return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 		})
 		r.Warnings = findings(warnings)
-		r.registry = command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m})
+		r.registry = command.NewRegistry(command.RegistryOptions{Root: root, Manifest: m, Listed: listed})
 		r.Commands = r.registry.List()
 	}
 	if asJSON {
@@ -79,9 +81,9 @@ func check(std console.Streams, dir string, strict, asJSON bool) error {
 	} else {
 		r.print(std.Out)
 	}
-	switch sum := console.Plural(len(r.Warnings), "warning"); {
+	switch sum := brief.Plural(len(r.Warnings), "warning"); {
 	case len(r.Errors) > 0:
-		return console.Exit(console.Failed, fmt.Errorf("%s: %s", path, console.Plural(len(r.Errors), "error")))
+		return console.Exit(console.Failed, fmt.Errorf("%s: %s", path, brief.Plural(len(r.Errors), "error")))
 	case strict && len(r.Warnings) > 0:
 		return console.Exit(console.Failed, fmt.Errorf("%s: %s, and --strict takes none", path, sum))
 	}
@@ -129,7 +131,7 @@ func (r *checked) print(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprint(w, console.PrintableText(r.registry.Help(nil, command.ParseOptions{})))
-	fmt.Fprintf(w, "\n%s: %s, %s\n", r.File, console.Plural(len(r.Commands), "command"), console.Plural(len(r.Warnings), "warning"))
+	fmt.Fprintf(w, "\n%s: %s, %s\n", r.File, brief.Plural(len(r.Commands), "command"), brief.Plural(len(r.Warnings), "warning"))
 }
 
 // findManifest finds what a session in dir would use, or says why there is none.
@@ -144,7 +146,7 @@ func findManifest(dir string) (path, root string, err error) {
 	path, root, err = command.FindManifest(dir)
 	if err == nil && path == "" {
 		why := "; write one at the root of the project to allow more"
-		if reason := command.WhyNoManifest(dir); reason != "" {
+		if reason := project.New(dir, project.Options{}).AllowList().Registry.Lacking(); reason != "" {
 			why = "\n" + reason
 		}
 		err = fmt.Errorf("there is no %s for %s: nothing but the built-in commands, and the verbs of a chant program, may run there%s", command.ManifestName, dir, why)

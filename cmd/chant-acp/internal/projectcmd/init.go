@@ -1,33 +1,21 @@
 package projectcmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/command"
 	"github.com/chant-acp/chant-acp/command/source"
-	"github.com/chant-acp/chant-acp/command/source/gnumake"
-	"github.com/chant-acp/chant-acp/command/source/just"
-	"github.com/chant-acp/chant-acp/command/source/npm"
-	"github.com/chant-acp/chant-acp/internal/durable"
-)
-
-const (
-	// maxTaskFile is the largest file of tasks that is read, in bytes.
-	maxTaskFile = 1 << 20
-	// dumpTime is how long just may take to print what is in its file.
-	dumpTime = 10 * time.Second
+	"github.com/chant-acp/chant-acp/host/tasks"
 )
 
 // NewInit is the command init.
@@ -37,10 +25,11 @@ func NewInit(std console.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [flags] [DIR]",
 		Short: "Draft a manifest from what a repository's task runner has",
-		Long: `Init reads the justfile, the package.json and the makefile in DIR (default: the
-current directory) and prints a chant-acp.yaml with their recipes, scripts and
-targets as commands. Of a makefile it takes the targets that --make names. Nothing
-of the project runs: a justfile is read by "just --dump", which runs nothing.
+		Long: `Init reads the justfile, the Taskfile, the package.json and the makefile in DIR
+(default: the current directory) and prints a chant-acp.yaml with their recipes,
+tasks, scripts and targets as commands. Of a makefile it takes the targets that
+--make names. Nothing of the project runs: a justfile is read by "just --dump",
+which runs nothing.
 
 A parameter that a recipe splices into a shell's text takes words that no shell
 changes; where even those could do more, the parameter is left out, or the recipe,
@@ -84,9 +73,9 @@ func draft(ctx context.Context, std console.Streams, dir string, targets []strin
 		}
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("there is no justfile, package.json with scripts, or makefile with targets named by --make in %s: write %s by hand, as docs/manifest.md shows", dir, command.ManifestName)
+		return fmt.Errorf("there is no justfile, Taskfile, package.json with scripts, or makefile with targets named by --make in %s: write %s by hand, as docs/manifest.md shows", dir, command.ManifestName)
 	}
-	text, notes, err := source.Manifest(listings, command.NameError)
+	text, _, notes, err := source.Manifest(listings, command.NameError)
 	if err != nil {
 		return err
 	}
@@ -119,84 +108,26 @@ func draft(ctx context.Context, std console.Streams, dir string, targets []strin
 
 // listTasks reads what there is. missing says, for people, what could not be.
 func listTasks(ctx context.Context, dir string, targets []string) (listings []*source.Listing, missing []string, err error) {
-	if file := present(dir, just.Files); file != "" {
-		l, err := dumpJust(ctx, dir, file)
-		if err != nil {
-			missing = append(missing, fmt.Sprintf("%s is not taken: %v", file, err))
-		} else {
+	found := tasks.Find(dir)
+	if len(targets) > 0 && !slices.ContainsFunc(found, func(f tasks.Found) bool { return f.Tool == "make" }) {
+		return nil, nil, fmt.Errorf("there is no makefile in %s for --make", dir)
+	}
+	for _, f := range found {
+		var names []string
+		if f.Tool == "make" {
+			names = targets
+		}
+		l, _, err := tasks.List(ctx, dir, command.Source{Tool: f.Tool, Names: names}, os.Environ())
+		switch {
+		case err == nil:
 			listings = append(listings, l)
-		}
-	}
-	if file := present(dir, npm.Files); file != "" {
-		text, err := durable.Read(filepath.Join(dir, file), maxTaskFile)
-		if err != nil {
+		case f.Tool == "make" && len(names) == 0:
+			missing = append(missing, err.Error()+" (--make takes them)")
+		case f.Tool == "make":
 			return nil, missing, err
-		}
-		npmrc, err := durable.Read(filepath.Join(dir, ".npmrc"), maxTaskFile)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, missing, err
-		}
-		l, err := npm.Parse(text, npmrc, file)
-		if err != nil {
-			return nil, missing, err
-		}
-		listings = append(listings, l)
-	}
-	file := present(dir, gnumake.Files)
-	switch {
-	case file == "" && len(targets) > 0:
-		return nil, missing, fmt.Errorf("there is no makefile in %s for --make", dir)
-	case file == "":
-		return listings, missing, nil
-	}
-	text, err := durable.Read(filepath.Join(dir, file), maxTaskFile)
-	if err != nil {
-		return nil, missing, err
-	}
-	if known := gnumake.Targets(text); len(targets) == 0 && len(known) > 0 {
-		missing = append(missing, fmt.Sprintf("%s is not taken: name the targets to take, such as --make %s", file, strings.Join(known[:min(len(known), 8)], ",")))
-		return listings, missing, nil
-	}
-	l, err := gnumake.Parse(text, file, targets)
-	if err != nil {
-		return nil, missing, err
-	}
-	return append(listings, l), missing, nil
-}
-
-// present returns the first of the names that is a file of the folder, whatever
-// its case; "" for none.
-func present(dir string, names []string) string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return ""
-	}
-	for _, name := range names {
-		for _, e := range entries {
-			if e.Type().IsRegular() && (e.Name() == name || name == "justfile" && strings.EqualFold(e.Name(), name)) {
-				return e.Name()
-			}
+		default:
+			missing = append(missing, err.Error())
 		}
 	}
-	return ""
-}
-
-// dumpJust asks just what is in its file.
-func dumpJust(ctx context.Context, dir, file string) (*source.Listing, error) {
-	program, err := exec.LookPath("just")
-	if err != nil {
-		return nil, errors.New("just, which reads it, is not installed")
-	}
-	ctx, cancel := context.WithTimeout(ctx, dumpTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, just.DumpArgs...)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	dump, err := cmd.Output()
-	if err != nil {
-		first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-		return nil, fmt.Errorf("just can't read it (%w): %s", err, first)
-	}
-	return just.Parse(dump, file)
+	return listings, missing, nil
 }

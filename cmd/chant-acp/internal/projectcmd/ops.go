@@ -13,6 +13,7 @@ import (
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/op/eval"
 	"github.com/chant-acp/chant-acp/host/project"
+	"github.com/chant-acp/chant-acp/internal/brief"
 )
 
 // NewOps is the command ops.
@@ -45,7 +46,7 @@ such files.`,
 				_, err = fmt.Fprint(std.Out, set.List(nil, nil))
 			}
 			if err == nil && (len(set.Failed) > 0 || set.Incomplete != nil) {
-				err = fmt.Errorf("not all of %s could be read; %s failed", set.Root, console.Plural(len(set.Failed), "file"))
+				err = fmt.Errorf("not all of %s could be read; %s failed", set.Root, brief.Plural(len(set.Failed), "file"))
 			}
 			if err != nil {
 				return console.Exit(console.Failed, err)

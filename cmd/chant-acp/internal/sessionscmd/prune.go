@@ -14,6 +14,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
@@ -79,7 +80,7 @@ func prune(std console.Streams, k kept, o thread.PruneOptions) error {
 	if o.DryRun {
 		verb = "would be removed"
 	}
-	fmt.Fprintf(std.Err, "%s: %s, %s\n", verb, console.Plural(len(removed), "session"), console.Plural(logs, "log"))
+	fmt.Fprintf(std.Err, "%s: %s, %s\n", verb, brief.Plural(len(removed), "session"), brief.Plural(logs, "log"))
 	return errors.Join(errs...)
 }
 

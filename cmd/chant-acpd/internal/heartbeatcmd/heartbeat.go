@@ -17,8 +17,8 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
-	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/host/subject"
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
 )
@@ -135,7 +135,7 @@ func fileErrors(out io.Writer, s *heartbeat.Status) error {
 	for _, d := range bad.Diagnostics {
 		fmt.Fprintln(out, console.Printable(d.String()))
 	}
-	return fmt.Errorf("%s: %s", s.File.Path, console.Plural(len(bad.Diagnostics), "error"))
+	return fmt.Errorf("%s: %s", s.File.Path, brief.Plural(len(bad.Diagnostics), "error"))
 }
 
 func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, yes bool) error {
@@ -243,7 +243,9 @@ func printJobs(out io.Writer, s *heartbeat.Status, commands map[string]subject.S
 	if len(s.Jobs) == 0 {
 		return
 	}
-	allow := project.New(s.Workspace, project.Options{Env: os.Environ()}).AllowList()
+	f := serve.DefaultFlags()
+	_ = f.Configure() // what can't be used of the configuration is another command's to tell
+	allow := f.Projects(os.Environ())(s.Workspace).AllowList()
 	if allow.Problem != nil {
 		fmt.Fprintf(out, "The manifest is not in use: %v\n\n", allow.Problem)
 	}
@@ -292,7 +294,7 @@ func missedText(j heartbeat.JobStatus) string {
 	if j.Missed == heartbeat.MaxMissed {
 		more = " or more"
 	}
-	return fmt.Sprintf("missed %s%s since %s, when no gateway ran", console.Plural(j.Missed, "run"), more, stamp(j.MissedSince))
+	return fmt.Sprintf("missed %s%s since %s, when no gateway ran", brief.Plural(j.Missed, "run"), more, stamp(j.MissedSince))
 }
 
 // verdict says whether the allow-list takes a line.
@@ -337,7 +339,7 @@ func lastText(j heartbeat.JobStatus) string {
 		text += " (" + console.OneLine(j.Last.Text) + ")"
 	}
 	if j.Skipped > 0 {
-		text += fmt.Sprintf("; %s skipped since", console.Plural(j.Skipped, "tick"))
+		text += fmt.Sprintf("; %s skipped since", brief.Plural(j.Skipped, "tick"))
 	}
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 	"github.com/chant-acp/chant-acp/runtime/gateway/client"
 	"github.com/chant-acp/chant-acp/runtime/session"
@@ -139,7 +140,7 @@ func summary(e client.Event) string {
 		add(o.ID)
 	default: // of a heartbeat, of the configuration, of the stream, and what a newer gateway tells
 		if o.Missed != nil {
-			parts = append(parts, console.Plural(int(*o.Missed), "event")+" missed:")
+			parts = append(parts, brief.Plural(int(*o.Missed), "event")+" missed:")
 		}
 		add(o.Text, o.Detail)
 		if o.Outcome != nil {
