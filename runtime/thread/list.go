@@ -22,15 +22,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is where a session stands in the list.
-type place struct {
+// listEntry is where a session stands in the list.
+type listEntry struct {
 	id      string
 	changed int64 // ns since 1970
 	size    int64
 }
 
 // newestFirst orders by change; ids tell apart what changed at once.
-func newestFirst(a, b place) int {
+func newestFirst(a, b listEntry) int {
 	if c := cmp.Compare(b.changed, a.changed); c != 0 {
 		return c
 	}
@@ -47,36 +47,36 @@ func (s *Store) List(ctx context.Context, cwd, cursor string) ([]Record, string,
 	if err != nil {
 		return nil, "", err
 	}
-	places := s.rest(cwd, after)
-	if places == nil {
-		if places, err = s.placesIn(ctx, cwd); err != nil {
+	entries := s.rest(cwd, after)
+	if entries == nil {
+		if entries, err = s.entriesIn(ctx, cwd); err != nil {
 			return nil, "", err
 		}
 		if cursor != "" {
-			places = places[sort.Search(len(places), func(i int) bool { return newestFirst(places[i], after) > 0 }):]
+			entries = entries[sort.Search(len(entries), func(i int) bool { return newestFirst(entries[i], after) > 0 }):]
 		}
-		s.remember(cwd, places)
+		s.remember(cwd, entries)
 	}
 	var page []Record
-	for len(places) > 0 {
-		n := min(len(places), pageSize-len(page))
-		page = append(page, s.recordsOf(ctx, places[:n], cwd)...)
+	for len(entries) > 0 {
+		n := min(len(entries), pageSize-len(page))
+		page = append(page, s.recordsOf(ctx, entries[:n], cwd)...)
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
-		if len(page) == pageSize && n < len(places) {
-			return page, formatCursor(places[n-1]), nil
+		if len(page) == pageSize && n < len(entries) {
+			return page, formatCursor(entries[n-1]), nil
 		}
-		places = places[n:]
+		entries = entries[n:]
 	}
 	return page, "", nil
 }
 
 // A listing is what List looked at for a first page, for those that follow.
 type listing struct {
-	cwd    string
-	places []place
-	used   time.Time
+	cwd     string
+	entries []listEntry
+	used    time.Time
 }
 
 // Listings are kept for as long as somebody may be paging through them.
@@ -85,8 +85,8 @@ const (
 	listingAge  = 10 * time.Minute
 )
 
-// rest is what follows a place in a list that is remembered; nil where none is.
-func (s *Store) rest(cwd string, after place) []place {
+// rest is what follows an entry in a list that is remembered; nil where none is.
+func (s *Store) rest(cwd string, after listEntry) []listEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.listings {
@@ -94,9 +94,9 @@ func (s *Store) rest(cwd string, after place) []place {
 		if l.cwd != cwd || time.Since(l.used) > listingAge {
 			continue
 		}
-		if at, there := slices.BinarySearchFunc(l.places, after, newestFirst); there {
+		if at, there := slices.BinarySearchFunc(l.entries, after, newestFirst); there {
 			l.used = time.Now()
-			return l.places[at+1:]
+			return l.entries[at+1:]
 		}
 	}
 	return nil
@@ -104,13 +104,13 @@ func (s *Store) rest(cwd string, after place) []place {
 
 // remember keeps a list that has more than a page, in the place of the one that was
 // used least of late.
-func (s *Store) remember(cwd string, places []place) {
-	if len(places) <= pageSize {
+func (s *Store) remember(cwd string, entries []listEntry) {
+	if len(entries) <= pageSize {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := listing{cwd, places, time.Now()}
+	l := listing{cwd, entries, time.Now()}
 	if len(s.listings) < maxListings {
 		s.listings = append(s.listings, l)
 		return
@@ -129,8 +129,8 @@ func (s *Store) remember(cwd string, places []place) {
 // error is the last that it yields.
 func (s *Store) Walk(ctx context.Context, cwd string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		places, err := s.placesIn(ctx, cwd)
-		for part := range slices.Chunk(places, walkPart) {
+		entries, err := s.entriesIn(ctx, cwd)
+		for part := range slices.Chunk(entries, walkPart) {
 			for _, r := range s.recordsOf(ctx, part, cwd) {
 				if !yield(r, nil) {
 					return
@@ -158,26 +158,26 @@ func (s *Store) Find(prefix string) ([]string, error) {
 	return ids, err
 }
 
-// placesIn are the places of the sessions that a folder may have, or of all.
-func (s *Store) placesIn(ctx context.Context, cwd string) ([]place, error) {
+// entriesIn are the entries of the sessions that a folder may have, or of all.
+func (s *Store) entriesIn(ctx context.Context, cwd string) ([]listEntry, error) {
 	ids, err := s.ids(cwd)
 	if err != nil {
 		return nil, err
 	}
-	return s.places(ctx, ids)
+	return s.statEntries(ctx, ids)
 }
 
 // readers read records at once, for the same reason as lookers.
 const readers = 8
 
-// recordsOf reads the records of sessions, in the order of their places. It
+// recordsOf reads the records of sessions, in the order of their entries. It
 // leaves out what can't be read and what is of another folder than cwd.
-func (s *Store) recordsOf(ctx context.Context, places []place, cwd string) []Record {
-	records := make([]Record, len(places))
+func (s *Store) recordsOf(ctx context.Context, entries []listEntry, cwd string) []Record {
+	records := make([]Record, len(entries))
 	of := folder(cwd)
 	rest := records
 	var wg sync.WaitGroup
-	for part := range slices.Chunk(places, (len(places)+readers-1)/readers) {
+	for part := range slices.Chunk(entries, (len(entries)+readers-1)/readers) {
 		to := rest[:len(part)]
 		rest = rest[len(part):]
 		wg.Go(func() {
@@ -259,9 +259,9 @@ func readNames(dir string) ([]string, error) {
 	return names, nil
 }
 
-// places looks at the threads of sessions, newest first. Markers whose session
+// statEntries looks at the threads of sessions, newest first. Markers whose session
 // is gone drop out here.
-func (s *Store) places(ctx context.Context, ids []string) ([]place, error) {
+func (s *Store) statEntries(ctx context.Context, ids []string) ([]listEntry, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -273,8 +273,8 @@ func (s *Store) places(ctx context.Context, ids []string) ([]place, error) {
 	fd := int(d.Fd())
 	// In the order of ids, which is that of making: so the disk is read forward.
 	slices.Sort(ids)
-	places := make([]place, len(ids))
-	rest := places
+	entries := make([]listEntry, len(ids))
+	rest := entries
 	var wg sync.WaitGroup
 	for part := range slices.Chunk(ids, max(256, (len(ids)+lookers-1)/lookers)) {
 		to := rest[:len(part)]
@@ -285,41 +285,41 @@ func (s *Store) places(ctx context.Context, ids []string) ([]place, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	places = slices.DeleteFunc(places, func(p place) bool { return p.id == "" })
-	slices.SortFunc(places, newestFirst)
-	return places, nil
+	entries = slices.DeleteFunc(entries, func(p listEntry) bool { return p.id == "" })
+	slices.SortFunc(entries, newestFirst)
+	return entries, nil
 }
 
 // lookers look at once: one waits for the disk while another does not.
 const lookers = 4
 
-// lookAt fills in the places of the threads that are there.
-func lookAt(ctx context.Context, dir int, ids []string, places []place) {
+// lookAt fills in the entries of the threads that are there.
+func lookAt(ctx context.Context, dir int, ids []string, entries []listEntry) {
 	for i, id := range ids {
 		if ctx.Err() != nil {
 			return
 		}
 		var st unix.Stat_t
 		if unix.Fstatat(dir, id+logExt, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			places[i] = place{id, st.Mtim.Nano(), st.Size}
+			entries[i] = listEntry{id, st.Mtim.Nano(), st.Size}
 		}
 	}
 }
 
 // A cursor names the last session of a page.
-func formatCursor(p place) string {
+func formatCursor(p listEntry) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.changed, 10) + " " + p.id))
 }
 
-func parseCursor(cursor string) (place, error) {
+func parseCursor(cursor string) (listEntry, error) {
 	if cursor == "" {
-		return place{}, nil
+		return listEntry{}, nil
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	changed, id, ok := strings.Cut(string(raw), " ")
 	n, nerr := strconv.ParseInt(changed, 10, 64)
 	if err != nil || !ok || nerr != nil || !validID(id) {
-		return place{}, fmt.Errorf("%w: %.60q", agent.ErrBadCursor, cursor)
+		return listEntry{}, fmt.Errorf("%w: %.60q", agent.ErrBadCursor, cursor)
 	}
-	return place{id: id, changed: n}, nil
+	return listEntry{id: id, changed: n}, nil
 }

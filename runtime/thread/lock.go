@@ -38,7 +38,7 @@ func (s *Store) Lock(ctx context.Context, id string) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.mend(ctx); err != nil {
+	if err := l.repair(ctx); err != nil {
 		release()
 		if errors.Is(err, agent.ErrUnknownSession) {
 			s.drop(l)
@@ -48,7 +48,7 @@ func (s *Store) Lock(ctx context.Context, id string) (func(), error) {
 	return release, nil
 }
 
-func (l *logFile) mend(ctx context.Context) error {
+func (l *logFile) repair(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := flock.File(ctx, l.f, unix.LOCK_EX, l.store.lockWait); err != nil {

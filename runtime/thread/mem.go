@@ -223,23 +223,23 @@ func (m *Memory) List(_ context.Context, cwd, cursor string) ([]Record, string, 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var places []place
+	var entries []listEntry
 	for id, s := range m.sessions {
 		if cwd == "" || sameFolder(s.record.Cwd, cwd) {
-			places = append(places, place{id: id, changed: s.record.Updated.UnixNano()})
+			entries = append(entries, listEntry{id: id, changed: s.record.Updated.UnixNano()})
 		}
 	}
-	slices.SortFunc(places, newestFirst)
+	slices.SortFunc(entries, newestFirst)
 	if cursor != "" {
-		places = places[sort.Search(len(places), func(i int) bool { return newestFirst(places[i], after) > 0 }):]
+		entries = entries[sort.Search(len(entries), func(i int) bool { return newestFirst(entries[i], after) > 0 }):]
 	}
 	next := ""
-	if len(places) > pageSize {
-		places = places[:pageSize]
-		next = formatCursor(places[pageSize-1])
+	if len(entries) > pageSize {
+		entries = entries[:pageSize]
+		next = formatCursor(entries[pageSize-1])
 	}
 	var page []Record
-	for _, p := range places {
+	for _, p := range entries {
 		page = append(page, clone(m.sessions[p.id].record))
 	}
 	return page, next, nil

@@ -50,12 +50,12 @@ func (s *Store) Prune(ctx context.Context, o PruneOptions) (removed []string, er
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
-	places, err := s.places(ctx, ids)
+	entries, err := s.statEntries(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	for _, p := range o.excess(places) {
+	for _, p := range o.excess(entries) {
 		if err := ctx.Err(); err != nil {
 			return removed, errors.Join(append(errs, err)...)
 		}
@@ -73,11 +73,11 @@ func (s *Store) Prune(ctx context.Context, o PruneOptions) (removed []string, er
 	return removed, errors.Join(errs...)
 }
 
-// excess are the places beyond the limits, oldest first.
-func (o PruneOptions) excess(places []place) []place {
-	var out []place
+// excess are the entries beyond the limits, oldest first.
+func (o PruneOptions) excess(entries []listEntry) []listEntry {
+	var out []listEntry
 	var bytes int64
-	for i, p := range places {
+	for i, p := range entries {
 		bytes += p.size
 		old := o.OlderThan > 0 && o.Now.Sub(time.Unix(0, p.changed)) > o.OlderThan
 		if old || o.Keep > 0 && i >= o.Keep || o.MaxBytes > 0 && bytes > o.MaxBytes {
@@ -89,7 +89,7 @@ func (o PruneOptions) excess(places []place) []place {
 }
 
 // prune removes one session, if nobody uses it and it can be read to its end.
-func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, err error) {
+func (s *Store) prune(ctx context.Context, p listEntry, o PruneOptions) (gone bool, err error) {
 	if o.Protect != nil && o.Protect(p.id) {
 		return false, nil
 	}
@@ -103,7 +103,7 @@ func (s *Store) prune(ctx context.Context, p place, o PruneOptions) (gone bool, 
 	}
 	defer release()
 	// Somebody may have gone on with it since it was listed.
-	now, err := s.places(ctx, []string{p.id})
+	now, err := s.statEntries(ctx, []string{p.id})
 	if err != nil || len(now) == 0 || now[0] != p {
 		return false, err
 	}
