@@ -2,7 +2,7 @@
 // line of an allow-list, run to its end and told as the updates of one turn.
 //
 // An Agent serves connections (agent.go, dispatch.go). A connection has sessions,
-// which a Store may keep (store.go, kept.go, stored.go). What becomes of a prompt is
+// which a Store may keep (store.go, kept.go, load.go). What becomes of a prompt is
 // the package turn's, what a client is shown of it the package view's.
 //
 // Begin at [Agent.Serve]: messages come in through a Transport, and updates and answers go out
