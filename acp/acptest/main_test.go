@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
 	hostprocess "github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/internal/stdio"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"go.uber.org/goleak"
 )
 
@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 	if bug := os.Getenv(envBug); bug != "" {
 		os.Exit(beAgent(bug))
 	}
+	testenv.SideBySide(12) // most of what is tried here waits for a hang
 	goleak.VerifyTestMain(m)
 }
 
@@ -166,6 +167,6 @@ func scriptedPrompts(t *testing.T) Agent {
 	return Agent{
 		Cwd: t.TempDir(), OK: "true", Fail: "false", Hello: "hello", Refused: "nonsense", Slow: "slow", Stubborn: "stubborn", Big: "big", Awkward: "awkward", Ask: "ask",
 		AskFile: filepath.Join(t.TempDir(), "asked"), Schema: SchemaPath(), Strict: true, MaxWrite: 32 << 10,
-		Rounds: 30, Patience: 20 * time.Second,
+		Rounds: 30,
 	}
 }

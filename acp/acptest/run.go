@@ -85,7 +85,7 @@ type Agent struct {
 	// test process and 20 over a process.
 	Rounds int
 	// Patience is how long one wait may take before it counts as a hang; 0 is
-	// 20 seconds.
+	// two minutes.
 	Patience time.Duration
 }
 

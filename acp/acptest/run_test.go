@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 const transcripts = "../../testdata/transcripts"
@@ -15,21 +16,25 @@ const transcripts = "../../testdata/transcripts"
 // a minute.
 var raced bool
 
+// everything has the scripted agent tried with lines of 32 MiB and all rounds, too,
+// where there is time for it. The suite tries the real agent so, always.
+func everything(a *Agent) {
+	if testenv.Long() && !raced {
+		a.Rounds, a.MaxRead = 0, acp.MaxLine
+	}
+}
+
 func TestRunHere(t *testing.T) {
 	a := scriptedHere(t, "")
 	a.Transcripts = transcripts
-	if !raced {
-		a.Rounds, a.MaxRead = 0, acp.MaxLine
-	}
+	everything(&a)
 	Run(t, a)
 }
 
 func TestRunProcess(t *testing.T) {
 	a := scriptedProcess(t, "ok")
 	a.Transcripts = transcripts
-	if !raced {
-		a.Rounds, a.MaxRead = 0, acp.MaxLine
-	}
+	everything(&a)
 	Run(t, a)
 }
 

@@ -304,4 +304,4 @@ func (w *Wire) note(arrow string, raw []byte) {
 func (w *Wire) Log() string { return strings.Join(w.log, "\n") }
 
 // defaultPatience detects a hang, even on a slow and busy machine.
-const defaultPatience = 20 * time.Second
+const defaultPatience = 2 * time.Minute

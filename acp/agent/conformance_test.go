@@ -32,8 +32,8 @@ commands:
 // TestConformance puts the agent, within this process, under the suite that any
 // agent of the protocol can be put under.
 func TestConformance(t *testing.T) {
-	t.Run("forgetful", func(t *testing.T) { conform(t, "") })
-	t.Run("kept", func(t *testing.T) { conform(t, t.TempDir()) })
+	t.Run("forgetful", func(t *testing.T) { t.Parallel(); conform(t, "") })
+	t.Run("kept", func(t *testing.T) { t.Parallel(); conform(t, t.TempDir()) })
 }
 
 // conform runs the suite over an agent that keeps its sessions below root, where
@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 // were another process.
 func conform(t *testing.T, root string) {
 	dir := t.TempDir()
-	mark := "1" + strconv.Itoa(os.Getpid()) + ".25" // seconds, and unlike those of anybody else
+	mark := "1" + strconv.Itoa(os.Getpid()) + ".25" + strconv.Itoa(len(root)) // seconds, and unlike those of anybody else
 	text := strings.ReplaceAll(conformanceManifest, "MARK", mark)
 	if err := os.WriteFile(filepath.Join(dir, "chant-acp.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)

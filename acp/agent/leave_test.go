@@ -13,6 +13,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 // budget is what a client grants before it kills: leaving is over by then,
@@ -180,7 +181,7 @@ func TestLeavingWhileAPersonIsAsked(t *testing.T) {
 
 // What was read before the end is answered, however it is cut off.
 func TestTheLastPacket(t *testing.T) {
-	for range 100 {
+	for range 100 / testenv.Stride(5) {
 		w := dial(t, setup{})
 		session := w.newSession()
 		first, a := w.line("session/prompt", promptParams(session, acp.Text("help")))

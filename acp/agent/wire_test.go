@@ -19,6 +19,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
 	hostprocess "github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 const maxLine = 24 << 10
 
 // patience bounds a wait for the agent; it is no measure of anything.
-const patience = 30 * time.Second
+const patience = testenv.Hang
 
 // message is one line of the agent.
 type message struct {

@@ -27,7 +27,8 @@ const killsVariable = "CHANT_ACP_TEST_KILLS"
 // the client has to be in the thread, every thread has to load, and no id may
 // come twice or get lost.
 func TestKilled(t *testing.T) {
-	rounds := 40
+	t.Parallel()
+	rounds := 20
 	if n, err := strconv.Atoi(os.Getenv(killsVariable)); err == nil {
 		rounds = n
 	}

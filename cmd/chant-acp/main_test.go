@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -29,6 +31,7 @@ func TestMain(m *testing.M) {
 	// Their projects are their own: what is allowed is tested where it is not so.
 	_ = os.Setenv("CHANT_ACP_AGENT_ALLOW", "always")
 	_ = os.Setenv("CHANT_ACP_CONVERSATIONS_WORKSPACE", "true")
+	testenv.SideBySide(6) // most of them wait for a process
 	bin, err := build()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,7 +20,7 @@ import (
 )
 
 // patience bounds every wait of these tests; a wait that long is a hang.
-const patience = 30 * time.Second
+const patience = testenv.Hang
 
 // manifest is what the processes of these tests run. MARK is an argument that
 // no other process on the machine has.
@@ -136,9 +137,6 @@ func serveWith(t *testing.T, cmd *exec.Cmd, dir string, files ...*os.File) *serv
 		in.Close()
 		out.Close()
 	})
-	if err := out.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
 	s.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":1,"clientInfo":{"name":"test","version":"1"}}}`)
 	s.answer("init")
 	return s
@@ -181,6 +179,9 @@ func (s *served) prompt(line string) {
 // next reads one line.
 func (s *served) next() message {
 	s.t.Helper()
+	if err := s.out.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		s.t.Fatal(err)
+	}
 	line, err := s.lines.ReadString('\n')
 	if err != nil {
 		s.t.Fatalf("reading what the agent says: %v; standard error: %s", err, s.stderr.String())

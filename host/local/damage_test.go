@@ -9,15 +9,8 @@ import (
 	"testing"
 
 	"github.com/chant-acp/chant-acp/host"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
-
-// sampled is how far a walk steps: every point where CHANT_ACP_TEST_LONG is set.
-func sampled(step int) int {
-	if os.Getenv("CHANT_ACP_TEST_LONG") != "" {
-		return 1
-	}
-	return step
-}
 
 // waitingJournal is a run that waits at its gate, with its journal and the files
 // that were beside it.
@@ -63,7 +56,7 @@ func (w *waitingJournal) put(text []byte) {
 // it goes on, is decided or begun anew, and what was there is kept.
 func TestEveryBitOfAJournal(t *testing.T) {
 	w := newWaitingJournal(t, true)
-	step := sampled(89)
+	step := testenv.Stride(89)
 	for i := 0; i < len(w.whole)*8; i += step {
 		text := slices.Clone(w.whole)
 		text[i/8] ^= 1 << (i % 8)
@@ -111,7 +104,7 @@ func TestEveryPrefixOfAJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := sampled(37)
+	step := testenv.Stride(37)
 	for cut := 0; cut < len(w.whole); cut++ {
 		if cut%step != 0 && !slices.Contains(ends, cut) {
 			continue
@@ -149,7 +142,7 @@ func TestEveryPrefixOfADecision(t *testing.T) {
 	if !strings.Contains(string(w.whole[last:]), `"kind":"decide"`) {
 		t.Fatalf("the last line is %s", w.whole[last:])
 	}
-	for cut := last; cut < len(w.whole); cut += sampled(60) {
+	for cut := last; cut < len(w.whole); cut += testenv.Stride(60) {
 		w.put(w.whole[:cut])
 		if still, _ := w.run(on(w.res)); still.Run.State != host.RunWaiting || still.Run.Waits[0].State != host.WaitOpen {
 			t.Fatalf("cut at %d of %d: %+v", cut-last, len(w.whole)-last, still)
@@ -175,7 +168,7 @@ func TestEveryBitOfARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := sampled(89)
+	step := testenv.Stride(89)
 	for i := 0; i < len(whole)*8; i += step {
 		text := slices.Clone(whole)
 		text[i/8] ^= 1 << (i % 8)

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 // stubbornVar makes the test binary run, in the folder named in it, an Op whose
@@ -80,7 +80,7 @@ func TestTheLockOutlivesTheProcess(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := flock.Take(t.Context(), runs[0].lockFile(), 30*time.Second)
+	lock, err := flock.Take(t.Context(), runs[0].lockFile(), testenv.Hang)
 	if err != nil {
 		t.Fatal(err)
 	}

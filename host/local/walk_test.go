@@ -18,6 +18,7 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 // A walk is a gated run that ends in the middle, once at every point where the
@@ -171,7 +172,7 @@ func (w *walk) settled(t *testing.T) *kept {
 		case s != host.RunRunning:
 			return runs[0]
 		}
-		lock, err := flock.Take(t.Context(), runs[0].lockFile(), 30*time.Second)
+		lock, err := flock.Take(t.Context(), runs[0].lockFile(), testenv.Hang)
 		if err != nil {
 			t.Fatalf("the run never settles: %v", err)
 		}
@@ -316,15 +317,16 @@ const maxPoints = 200
 // walkEnd is how one walk went: whether it came to its point, and to the decision.
 type walkEnd struct{ reached, decided bool }
 
-// everyPoint calls try for each point of a walk until one reaches no point more.
+// everyPoint calls try for each point of a walk until one reaches no point more, or
+// for each third one where tests are to be quick.
 // Up to the decision one that is rejected is as one that is approved, so that is
 // walked once.
 func everyPoint(t *testing.T, try func(t *testing.T, at int, approve bool) walkEnd) {
-	from := 1
+	from, step := 1, testenv.Stride(3)
 	for _, approve := range []bool{true, false} {
 		decision := 0
 		t.Run(fmt.Sprintf("approve=%t", approve), func(t *testing.T) {
-			for at := from; at <= maxPoints; at++ {
+			for at := from; at <= maxPoints; at += step {
 				var end walkEnd
 				t.Run(strconv.Itoa(at), func(t *testing.T) { end = try(t, at, approve) })
 				if end.decided && decision == 0 {
@@ -339,7 +341,7 @@ func everyPoint(t *testing.T, try func(t *testing.T, at int, approve bool) walkE
 			}
 			t.Fatal("the walk never ends")
 		})
-		from = max(1, decision-1)
+		from = max(1, decision-step)
 	}
 }
 

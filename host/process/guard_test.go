@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 // daemon starts a process that has left the group, and lost its parent, when it prints "up": the
@@ -89,7 +91,7 @@ func startAgent(t *testing.T, mark, scripts string, ups int) *agent {
 	}()
 	select {
 	case <-enough:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testenv.Hang):
 		t.Fatalf("the agent's programs are not up: %q", a.out)
 	}
 	return a
@@ -165,7 +167,7 @@ func noSurvivors(t *testing.T, scripts string, ups int, kill func(pid int)) {
 	before := alive(mark)
 	for began := time.Now(); len(before) < 2; before = alive(mark) { // a process in execve shows no environment
 		before.release()
-		if time.Since(began) > 20*time.Second {
+		if time.Since(began) > testenv.Hang {
 			t.Fatalf("%d processes before the kill", len(before))
 		}
 	}
@@ -173,7 +175,7 @@ func noSurvivors(t *testing.T, scripts string, ups int, kill func(pid int)) {
 	killed := time.Now()
 	a.end(kill)
 	before = alive(mark)
-	before.await(killed.Add(20*time.Second), nil)
+	before.await(killed.Add(testenv.Hang), nil)
 	before.release()
 	t.Logf("the last of %d was gone %v after the kill", len(before), time.Since(killed))
 	awaitNone(t, mark)
@@ -181,7 +183,7 @@ func noSurvivors(t *testing.T, scripts string, ups int, kill func(pid int)) {
 
 func awaitEndOf(t *testing.T, m member) {
 	t.Helper()
-	members{m}.await(time.Now().Add(20*time.Second), nil)
+	members{m}.await(time.Now().Add(testenv.Hang), nil)
 	if st, there := readStat(m.pid); there && st.alive() && st.start == m.start {
 		t.Errorf("process %d survived", m.pid)
 	}
@@ -312,7 +314,7 @@ func TestGuardIsReplacedWhileIdle(t *testing.T) {
 // awaitNewGuard looks until a process has a guard other than the old one.
 func awaitNewGuard(t *testing.T, of, old int) {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < 20*time.Second; runtime.Gosched() {
+	for began := time.Now(); time.Since(began) < testenv.Hang; runtime.Gosched() {
 		if found := guards(of); len(found) == 1 && found[0] != old {
 			return
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 // awaitLock waits until nobody holds the lock.
@@ -27,7 +29,7 @@ func awaitLock(t *testing.T, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(testenv.Hang):
 		t.Fatal("somebody holds the lock still")
 	}
 }

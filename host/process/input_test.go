@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 func interactive(t *testing.T, script string, tty bool) (*Process, *printed) {
@@ -204,7 +206,7 @@ func TestErrorsAreHandedOver(t *testing.T) {
 func awaitGone(t *testing.T, id int) {
 	t.Helper()
 	g := group{id: id}
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testenv.Hang); time.Now().Before(deadline); {
 		left := g.look()
 		if len(left) == 0 {
 			return

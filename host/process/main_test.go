@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/host/process/hopper"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 )
@@ -163,7 +164,7 @@ func (p *printed) await(t *testing.T, want string) {
 	p.take(nil)
 	select {
 	case <-ch:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testenv.Hang):
 		t.Fatalf("%q was not printed; there is %q", want, p)
 	}
 }
@@ -208,7 +209,7 @@ func alive(mark string) members {
 // awaitNone waits until no process carries the mark.
 func awaitNone(t *testing.T, mark string) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(testenv.Hang)
 	for {
 		left := alive(mark)
 		if len(left) == 0 {

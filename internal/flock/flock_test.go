@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/internal/flock"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 func TestOneAtATime(t *testing.T) {
@@ -37,7 +38,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 	got := make(chan error)
 	go func() {
-		l, err := flock.Take(context.Background(), path, time.Minute)
+		l, err := flock.Take(context.Background(), path, testenv.Hang)
 		if err == nil {
 			l.Release()
 		}

@@ -86,6 +86,7 @@ var imports = map[string][]string{
 	"internal/trust":        {},
 	"internal/stdio":        {},
 	"internal/termtext":     {},
+	"internal/testenv":      {},
 
 	"cmd/chant-acp": {
 		"host/process",

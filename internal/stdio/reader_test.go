@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/internal/stdio"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 func newReader(t *testing.T, f *os.File) *stdio.Reader {
@@ -195,7 +196,7 @@ func TestReadEndsWhenNobodyReadsTheOutput(t *testing.T) {
 				if !errors.Is(err, syscall.EPIPE) {
 					t.Errorf("the read ends with %v", err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(testenv.Hang):
 				t.Error("the read goes on")
 			}
 			r.Close()

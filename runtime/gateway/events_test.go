@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 // event is what a reader was sent.
@@ -272,9 +274,9 @@ func TestStopEndsStreams(t *testing.T) {
 // where the machine is too slow for all, so that it is about what is lost and not
 // about how fast it is.
 func TestManyReaders(t *testing.T) {
-	readers, events := 100, 2000 // BenchmarkReaders has a thousand
-	if testing.Short() {
-		readers, events = 50, 500
+	readers, events := 50, 500 // BenchmarkReaders has a thousand
+	if testenv.Long() {
+		readers, events = 100, 2000
 	}
 	r := start(t, nil)
 	seen := make([]atomic.Int64, readers)

@@ -22,6 +22,7 @@ import (
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/project"
 	"github.com/chant-acp/chant-acp/internal/origin"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -76,7 +77,7 @@ func withAgent(t *testing.T, o *Options) {
 }
 
 // patience is how long a test waits for what has to happen.
-const patience = 60 * time.Second
+const patience = testenv.Hang
 
 // logs collects what is logged.
 type logs struct {

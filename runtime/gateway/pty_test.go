@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/chant-acp/chant-acp/acp"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
 
@@ -210,9 +211,7 @@ func TestPTYUpgrade(t *testing.T) {
 // TestPTYStalled: a watcher that takes nothing is closed with a reason, and the
 // terminal goes on.
 func TestPTYStalled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes as long as a watcher may take nothing")
-	}
+	t.Parallel()
 	r := start(t, nil)
 	r.terminal(`{"argv":["yes"],"name":"term"}`)
 	stalled, other := r.attach("/sessions/term/pty"), r.attach("/sessions/term/pty")
@@ -242,8 +241,8 @@ func (s slowConn) Read(p []byte) (int, error) {
 
 // TestPTYSlow: a watcher that reads slowly, and goes on, is not dropped.
 func TestPTYSlow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes as long as a watcher may take nothing")
+	if !testenv.Long() {
+		t.Skip("it takes as long as a watcher may take nothing; CHANT_ACP_TEST_LONG=1 runs it")
 	}
 	t.Parallel()
 	r := start(t, nil)
@@ -322,6 +321,7 @@ func TestPTYOfAPage(t *testing.T) {
 // TestPTYInputThatWaits: a client whose input waits for its program is there,
 // although what it answers lies behind that input; one that answers nothing is not.
 func TestPTYInputThatWaits(t *testing.T) {
+	t.Parallel()
 	impatient := usualTimes
 	impatient.ask, impatient.pong = time.Millisecond, 2*time.Second // a busy client is there, and input waits for 5 s
 	r := startWith(t, impatient, nil)

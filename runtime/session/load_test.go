@@ -116,9 +116,7 @@ func countFiles(t *testing.T) int {
 // A terminal whose watcher reads nothing goes on for the others, with real programs and the real
 // clock.
 func TestStalledWatcherOfATerminal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes five seconds")
-	}
+	t.Parallel()
 	r, _ := open(t, Options{})
 	s := terminal(t, r, "stty cols 1; seq 300000; echo end")
 	attach(t, s, 80, 24) // reads nothing

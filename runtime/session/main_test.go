@@ -18,6 +18,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/process/hopper"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 // agentVar makes the test binary an agent, a good one or one of a kind of bad ones.
@@ -239,7 +240,7 @@ func (e *events) take(event Event) {
 // await returns the first event of a type that is not before the n-th.
 func (e *events) await(t *testing.T, kind string) Event {
 	t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testenv.Hang)
 	for {
 		e.mu.Lock()
 		for _, event := range e.all {
@@ -289,7 +290,7 @@ func open(t testing.TB, o Options) (*Registry, *events) {
 // expect reads until want has come, and returns all of it.
 func expect(t testing.TB, w *Watcher, want string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Hang)
 	defer cancel()
 	var got []byte
 	for !strings.Contains(string(got), want) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/host/process"
 	"github.com/chant-acp/chant-acp/host/process/hopper"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 func TestFind(t *testing.T) {
@@ -141,7 +142,7 @@ func TestShutdown(t *testing.T) {
 	answer := promptLater(agent, "wait")
 	told.await(t, EventTurnStarted)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Hang)
 	defer cancel()
 	if err := r.Shutdown(ctx); err != nil {
 		t.Fatal(err)

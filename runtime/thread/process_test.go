@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"golang.org/x/sys/unix"
 )
 
@@ -305,14 +306,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// kills is how often TestKilled kills.
-const kills = 120
-
 // A process is killed at a random moment: each session it had been told of is
 // there and whole, with every event whose Append had returned.
 func TestKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts many processes")
+	kills := 30
+	if testenv.Long() {
+		kills = 120
 	}
 	root := t.TempDir()
 	sessions := map[string]*fate{}

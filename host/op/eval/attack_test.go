@@ -12,6 +12,7 @@ import (
 
 	"github.com/chant-acp/chant-acp/host/op/eval"
 	"github.com/chant-acp/chant-acp/host/op/eval/internal/wire"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
 const secret = "the-secret-of-another-folder"
@@ -164,6 +165,9 @@ func TestNoFileReadsTheClock(t *testing.T) {
 // one or two of them cost, and not the time of each; and that the file of the Op
 // that is asked for is evaluated before them.
 func TestFilesShareOneBudget(t *testing.T) {
+	if !testenv.Long() {
+		t.Skip("uses up the whole budget; CHANT_ACP_TEST_LONG=1 runs it")
+	}
 	files := map[string]string{
 		"zz.op.ts":   head + `for (let i = 0; i < 4e6; i++); export default Op({ name: "zz", phases: [phase("p", [shell("true")])] });`,
 		"ok.op.yaml": "name: ok\nphases: [{name: p, steps: [{shell: 'true'}]}]\n",

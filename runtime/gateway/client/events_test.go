@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 	"github.com/chant-acp/chant-acp/runtime/gateway/client"
 )
@@ -40,7 +40,7 @@ func served(t *testing.T, h http.HandlerFunc) *client.Client {
 // bounded is a context for what must not hang.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Hang)
 	t.Cleanup(cancel)
 	return ctx
 }

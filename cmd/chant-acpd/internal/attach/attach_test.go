@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/creack/pty"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 	"github.com/chant-acp/chant-acp/runtime/gateway/client"
 )
@@ -164,7 +164,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			for _, f := range []*os.File{in, typing, reading, out} {
 				defer f.Close()
 			}
-			limited, stop := context.WithTimeout(ctx, time.Minute)
+			limited, stop := context.WithTimeout(ctx, testenv.Hang)
 			defer stop()
 			at, err := client.New(gateway.Running{URL: url}).Attach(context.Background(), "s1", 0, 0)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/chant-acp/chant-acp/internal/testenv"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 )
 
@@ -22,7 +23,7 @@ func (h heard) said(text string) { h <- text }
 // until waits until a text was said.
 func (h heard) until(t *testing.T, text string) {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(testenv.Hang)
 	for all := ""; !strings.Contains(all, text); {
 		select {
 		case piece := <-h:
