@@ -65,7 +65,7 @@ func Of(work Work) (Subject, error) {
 		return Subject{}, fmt.Errorf("the project's folder: %w", err)
 	}
 	defer folder.Close()
-	m := &maker{root: root, folder: folder, read: map[string]Part{}, words: map[string]bool{}}
+	m := &maker{root: root, folder: folder, read: map[string]Part{}, words: map[string]bool{}, interpreters: map[string]bool{}}
 	for _, t := range work.Texts {
 		m.parts = append(m.parts, Part{Kind: KindText, Name: t.Name, SHA256: sum([]byte(t.Value)), Size: int64(len(t.Value))})
 	}
@@ -101,7 +101,9 @@ type maker struct {
 	parts  []Part
 	read   map[string]Part // what was read, by limit and path below root
 	words  map[string]bool // that were looked at, as absolute paths
-	bound  int64           // bytes that bind and evidence named
+	// interpreters are those of scripts that were added, as they are named there.
+	interpreters map[string]bool
+	bound        int64 // bytes that bind and evidence named
 }
 
 func sum(text []byte) string {
@@ -147,8 +149,57 @@ func (m *maker) program(name string, c Command) {
 	if rel, inside := m.below(path); inside {
 		content := m.content(rel, -1)
 		p.SHA256, p.Size, p.Lacks, p.Changed = content.SHA256, content.Size, content.Lacks, content.Changed
+		m.interpreter(rel, c)
 	}
 	m.parts = append(m.parts, p)
+}
+
+// interpreter adds what the first line of a script of the project names (#!, see
+// execve(2)), where that lies in the project, too: the kernel starts it. What env(1)
+// is told to start is named there as well.
+func (m *maker) interpreter(script string, c Command) {
+	name, words := m.firstLine(script)
+	for _, name := range append([]string{name}, words...) {
+		if name == "" || name[0] == '-' || m.interpreters[name] {
+			continue
+		}
+		path, err := c.Look(name)
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
+		if err != nil {
+			continue
+		}
+		if rel, inside := m.below(path); inside && rel != script {
+			m.interpreters[name] = true
+			m.program(name, c)
+		}
+	}
+}
+
+// maxFirstLine is what the kernel reads of a script's first line, in bytes.
+const maxFirstLine = 256
+
+// firstLine is the interpreter that a script names, and what follows where that is
+// env.
+func (m *maker) firstLine(script string) (name string, words []string) {
+	f, err := m.folder.OpenFile(script, os.O_RDONLY|trust.OpenNonblock, 0)
+	if err != nil {
+		return "", nil
+	}
+	defer f.Close()
+	text := make([]byte, maxFirstLine)
+	n, _ := io.ReadFull(f, text) // shorter files are usual; what can't be read names nothing
+	line, found := strings.CutPrefix(string(text[:n]), "#!")
+	line, _, _ = strings.Cut(line, "\n")
+	words = strings.Fields(line)
+	if !found || len(words) == 0 {
+		return "", nil
+	}
+	if filepath.Base(words[0]) != "env" {
+		return words[0], nil
+	}
+	return words[0], words[1:]
 }
 
 // shown is a program as people know it: by its path below the project's folder,

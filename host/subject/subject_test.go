@@ -82,6 +82,8 @@ func of(t testing.TB, root string, w subject.Work) subject.Subject {
 func TestWhatCounts(t *testing.T) {
 	files := map[string]string{
 		"scripts/ship": "#!/bin/sh\n", "plan.out": "a plan", "lib/a.tf": "a", "lib/deep/b.tf": "b", "notes.md": "n", "other": "o", "report.txt": "r",
+		"scripts/own": "#! ./bin/interpret -x\n", "scripts/by-env": "#!/usr/bin/env -S A=b interpret\n", "bin/interpret": "#!./bin/first\n", "bin/first": "\x7fELF",
+		"scripts/itself": "#!./scripts/itself\n",
 	}
 	run := func(argv ...string) subject.Work {
 		return subject.Work{Commands: []subject.Command{{Argv: argv}}}
@@ -106,6 +108,10 @@ func TestWhatCounts(t *testing.T) {
 		says   string // "" where it does not count
 	}{
 		{"the program", run("./scripts/ship", "prod"), write("scripts/ship", "rm"), "scripts/ship changed at "},
+		{"its interpreter", run("./scripts/own"), write("bin/interpret", "rm"), "bin/interpret changed at "},
+		{"the interpreter's", run("./scripts/own"), write("bin/first", "rm"), "bin/first changed at "},
+		{"one that env starts", run("./scripts/by-env"), write("bin/interpret", "rm"), "interpret changed at "},
+		{"its own interpreter", run("./scripts/itself"), write("other", "another"), ""},
 		{"the program is gone", run("./scripts/ship"), remove("scripts/ship"), "scripts/ship is not there any more"},
 		{"a file that a word names", run("cat", "plan.out"), write("plan.out", "another"), "plan.out changed at "},
 		{"by its absolute path", run("cat", "ROOT/plan.out"), write("plan.out", "another"), "plan.out changed at "},
