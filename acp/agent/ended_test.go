@@ -12,7 +12,6 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
-	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 // Who wants to know of turns hears of them in their order, however fast they
@@ -22,7 +21,7 @@ func TestTurnsAreToldInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var heard []string
 	a := agent.New(agent.Options{
-		Store: thread.Mem(), Open: func(string) host.Host { return h }, Log: zerolog.Nop(),
+		Store: disk(t, t.TempDir()), Open: func(string) host.Host { return h }, Log: zerolog.Nop(),
 		TurnEnded: func(_ agent.SessionRecord, turn []agent.Event) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -71,7 +70,7 @@ func TestSessionsEnd(t *testing.T) {
 		heard = append(heard, what)
 	}
 	a := agent.New(agent.Options{
-		Store: thread.Mem(), Open: func(string) host.Host { return h }, Log: zerolog.Nop(),
+		Store: disk(t, t.TempDir()), Open: func(string) host.Host { return h }, Log: zerolog.Nop(),
 		TurnEnded:    func(_ agent.SessionRecord, turn []agent.Event) { note(turn[0].Prompt[0].Text) },
 		SessionEnded: func(s agent.SessionRecord) { note("end of " + s.ID) },
 	})

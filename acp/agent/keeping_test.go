@@ -14,7 +14,6 @@ import (
 
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
-	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 // flaky is a store whose disk may be full, or whose locks may fail, for a while.
@@ -74,7 +73,7 @@ func counts(t *testing.T, what, text string, want map[string]int) {
 func TestFullForAWhile(t *testing.T) {
 	for _, kind := range clientKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			f, h := &flaky{Store: thread.Mem()}, newStub(t)
+			f, h := &flaky{Store: disk(t, t.TempDir())}, newStub(t)
 			h.program("loud", func(r *stubRun) host.Result { // the disk fills up while it runs
 				r.print("before\n")
 				f.full.Store(true)
@@ -113,7 +112,7 @@ func TestFullForAWhile(t *testing.T) {
 func TestFullWithinATurn(t *testing.T) {
 	for _, kind := range clientKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			f, h := &flaky{Store: thread.Mem()}, newStub(t)
+			f, h := &flaky{Store: disk(t, t.TempDir())}, newStub(t)
 			begun, free := make(chan struct{}), make(chan struct{})
 			h.program("loud", func(r *stubRun) host.Result {
 				f.full.Store(true)
@@ -143,7 +142,7 @@ func TestFullWithinATurn(t *testing.T) {
 
 // A session that could not be made is made once that is possible.
 func TestMadeLater(t *testing.T) {
-	f := &flaky{Store: thread.Mem()}
+	f := &flaky{Store: disk(t, t.TempDir())}
 	f.full.Store(true)
 	s := setup{host: newStub(t), options: agent.Options{Store: f}}
 	w := dial(t, s)
@@ -160,7 +159,7 @@ func TestMadeLater(t *testing.T) {
 // Turns run where the thread can't be locked, but nothing is written to it that
 // could meet another process's turn, and no code is good.
 func TestLockFails(t *testing.T) {
-	f, h := &flaky{Store: thread.Mem()}, newStub(t)
+	f, h := &flaky{Store: disk(t, t.TempDir())}, newStub(t)
 	s := setup{host: h, options: agent.Options{Store: f}}
 	w := dial(t, s)
 	id := w.newSession()

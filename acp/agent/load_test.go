@@ -101,7 +101,7 @@ func TestStoreIsAdvertised(t *testing.T) {
 		t.Run(fmt.Sprint(kept), func(t *testing.T) {
 			s := setup{noHandshake: true}
 			if kept {
-				s.options.Store = thread.Mem()
+				s.options.Store = disk(t, t.TempDir())
 			}
 			w := dial(t, s)
 			var r struct {
@@ -489,7 +489,7 @@ func TestHeldThread(t *testing.T) {
 
 // TestCancelKeepsNoLock cancels at the moment at which the thread is taken.
 func TestCancelKeepsNoLock(t *testing.T) {
-	store := &slowLock{Store: thread.Mem(), taken: make(chan struct{}), go_: make(chan struct{})}
+	store := &slowLock{Store: disk(t, t.TempDir()), taken: make(chan struct{}), go_: make(chan struct{})}
 	w := dial(t, setup{options: agent.Options{Store: store}})
 	id := w.newSession()
 	p := w.begin(id, "ok")
@@ -653,7 +653,7 @@ func TestFailingStore(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			h := newStub(t)
-			w := dial(t, setup{host: h, options: agent.Options{Store: thread.Failing(thread.Mem(), n)}})
+			w := dial(t, setup{host: h, options: agent.Options{Store: failing(disk(t, t.TempDir()), n)}})
 			id := w.newSession()
 			w.prompt(id, "ok 1")
 			w.prompt(id, "ok 2")
@@ -853,7 +853,7 @@ func TestTurnEnded(t *testing.T) {
 		kinds  []agent.EventKind
 	}
 	got := make(chan told, 10)
-	w := dial(t, setup{options: agent.Options{Store: thread.Mem(), TurnEnded: func(s agent.SessionRecord, turn []agent.Event) {
+	w := dial(t, setup{options: agent.Options{Store: disk(t, t.TempDir()), TurnEnded: func(s agent.SessionRecord, turn []agent.Event) {
 		var kinds []agent.EventKind
 		for _, e := range turn {
 			kinds = append(kinds, e.Kind)

@@ -13,7 +13,6 @@ import (
 	"github.com/chant-acp/chant-acp/acp"
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/host"
-	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 // A session that is live goes with its folder: to where it is opened again, by
@@ -93,7 +92,7 @@ func TestGivenUpTurnIsTold(t *testing.T) {
 			return host.Result{}
 		})
 		var told [][]agent.Event // TurnEnded is called by one at a time, for one session
-		w := dial(t, setup{host: h, options: agent.Options{Store: thread.Mem(), TurnEnded: func(_ agent.SessionRecord, turn []agent.Event) {
+		w := dial(t, setup{host: h, options: agent.Options{Store: disk(t, t.TempDir()), TurnEnded: func(_ agent.SessionRecord, turn []agent.Event) {
 			told = append(told, turn)
 		}}})
 		w.begin(w.newSession(), "slow")

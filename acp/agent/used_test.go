@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/chant-acp/chant-acp/acp/agent"
-	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
 // picky is a store that can't keep events of some kinds.
@@ -39,7 +38,7 @@ func TestACodeThatCanNotBeUsedUpIsNotUsed(t *testing.T) {
 		{"nothing is kept of it", []agent.EventKind{agent.EventUsed, agent.EventCode}, "end_turn/completed", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := dial(t, setup{options: agent.Options{Store: &picky{thread.Mem(), c.refuses}}})
+			w := dial(t, setup{options: agent.Options{Store: &picky{disk(t, t.TempDir()), c.refuses}}})
 			s := w.newSession()
 			key := w.code(s, "wipe")
 			if o, _ := w.prompt(s, "confirm "+key); o.String() != c.want {

@@ -17,26 +17,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What agent.Store promises, for every implementation.
+// What agent.Store promises.
 
 var t0 = time.Date(2026, 11, 1, 12, 0, 0, 123456789, time.UTC)
 
 func TestContract(t *testing.T) {
-	stores := map[string]func(t *testing.T) agent.Store{
-		"file":         func(t *testing.T) agent.Store { return newStore(t) },
-		"mem":          func(*testing.T) agent.Store { return quick(Mem()) },
-		"failing file": func(t *testing.T) agent.Store { return Failing(newStore(t), 0) },
-		"failing mem":  func(*testing.T) agent.Store { return Failing(quick(Mem()), 1_000_000) },
-	}
 	tests := map[string]func(*testing.T, agent.Store){
 		"records": contractRecords, "events": contractEvents, "ids": contractIDs,
 		"list": contractList, "folders": contractFolders, "lock": contractLock,
 		"delete": contractDelete, "limits": contractLimits, "parallel": contractParallel, "last turn": contractLastTurn,
 	}
-	for name, open := range stores {
-		for what, test := range tests {
-			t.Run(name+"/"+what, func(t *testing.T) { test(t, open(t)) })
-		}
+	for what, test := range tests {
+		t.Run(what, func(t *testing.T) { test(t, newStore(t)) })
 	}
 }
 
@@ -82,12 +74,6 @@ func contractLastTurn(t *testing.T, s agent.Store) {
 			t.Errorf("the end is %d, and %d (%v)", next, all, err)
 		}
 	}
-}
-
-func quick(m *Memory) *Memory {
-	m.lockWait = 20 * time.Millisecond
-	m.max = 4 * MaxEvent
-	return m
 }
 
 func newStore(t testing.TB) *Store {
@@ -538,24 +524,5 @@ func inOrder(t *testing.T, got []Event, writers, each int) {
 	}
 	if len(got) != writers*each {
 		t.Errorf("%d events, want %d", len(got), writers*each)
-	}
-}
-
-func TestFailing(t *testing.T) {
-	s := Failing(Mem(), 3)
-	create(t, s, "s1")
-	if err := s.Append(t.Context(), "s1", false, say(1)); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if err := s.Append(t.Context(), "s1", false, say(2)); err == nil || !strings.Contains(err.Error(), "no space left") {
-			t.Errorf("got %v, want a full disk", err)
-		}
-	}
-	if s.Create(t.Context(), record("s2")) == nil || s.Update(t.Context(), record("s1")) == nil || s.Delete(t.Context(), "s1") == nil {
-		t.Error("a later write did not fail")
-	}
-	if got, _ := readAll(t, s, "s1", 0); len(got) != 1 {
-		t.Errorf("%d events, want 1", len(got))
 	}
 }
