@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/chant-acp/chant-acp/internal/near"
+	"github.com/chant-acp/chant-acp/internal/origin"
 )
 
 // Bounds of the manifest's durations.
@@ -297,11 +298,11 @@ func (d *decoder) folder(n *yaml.Node) string {
 func (d *decoder) variables(n *yaml.Node, s *spec) {
 	s.env = make(map[string]string)
 	for _, f := range d.fields(n, "env", nil) {
-		switch {
+		switch reserved := origin.Reserved(f.name); {
 		case !isName(f.name) || strings.Contains(f.name, "-"):
 			d.bad(f.key, "a variable's name consists of letters, digits and underscores and does not begin with a digit; %q does not", f.name)
-		case strings.HasPrefix(f.name, "CHANT_ACP_"):
-			d.bad(f.key, "%s is not for a manifest to set; names that begin with CHANT_ACP_ are our own", f.name)
+		case reserved != "":
+			d.bad(f.key, "this sets %s, and %s", f.name, reserved)
 		default:
 			if v, ok := d.text(f.value, "the variable "+f.name); ok {
 				s.env[f.name] = v

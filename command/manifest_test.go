@@ -167,7 +167,7 @@ func badManifests() []badManifest {
 		{"cwd outside", command("exec: [x], cwd: §a/../.."), "leads out"},
 		{"cwd empty", command("exec: [x], cwd: §''"), "empty"},
 		{"env name", command("exec: [x], env: {§A-B: 1}"), "variable's name"},
-		{"env ours", command("exec: [x], env: {§CHANT_ACP_TOKEN: 1}"), "our own"},
+		{"env ours", command("exec: [x], env: {§CHANT_ACP_TOKEN: 1}"), "chant-acp's own"},
 		{"env value", command("exec: [x], env: {A: §[1]}"), "must be text"},
 		{"env protected", header + "  §c: {summary: s, exec: [x], env: {CHANT_ENV: prod}}\n", "protected"},
 		{"success range", command("exec: [x], success: [0, §256]"), "from 0 to 255"},

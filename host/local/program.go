@@ -15,6 +15,7 @@ import (
 	"github.com/chant-acp/chant-acp/host/local/activity"
 	"github.com/chant-acp/chant-acp/host/pause"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/origin"
 )
 
 // call is one attempt of a step; it implements activity.Call for the action that
@@ -236,8 +237,8 @@ func (c *call) environ(own map[string]string) ([]string, error) {
 	}
 	l.mu.Unlock()
 	for name, value := range own {
-		if strings.HasPrefix(name, "CHANT_ACP_") {
-			return nil, fmt.Errorf("the step sets %s, and names that begin with CHANT_ACP_ are chant-acp's own: remove it", name)
+		if why := origin.Reserved(name); why != "" {
+			return nil, fmt.Errorf("the step sets %s, and %s", name, why)
 		}
 		env.add(name + "=" + value)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chant-acp/chant-acp/internal/answerschema"
+	"github.com/chant-acp/chant-acp/internal/origin"
 )
 
 // step reads a step. Its short form is written out first, so that there is one
@@ -169,8 +170,8 @@ func (d *decoder) environment(n *node, what string) map[string]string {
 		if m.name == "" || strings.ContainsAny(m.name, "=\x00") {
 			d.bad(m.at, "%s holds %q, which cannot be the name of a variable", what, m.name)
 		}
-		if strings.HasPrefix(m.name, "CHANT_ACP_") {
-			d.bad(m.at, "%s sets %s, which is not for a step to set; names that begin with CHANT_ACP_ are chant-acp's own", what, m.name)
+		if why := origin.Reserved(m.name); why != "" {
+			d.bad(m.at, "%s sets %s, and %s", what, m.name, why)
 		}
 	}
 	return d.variables(n, what)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/shlex"
 
 	"github.com/chant-acp/chant-acp/internal/jsondoc"
+	"github.com/chant-acp/chant-acp/internal/origin"
 )
 
 // Expects says what the key's values are, as in "daemon.port must be ...".
@@ -97,8 +98,8 @@ func (k *Key) readMap(n *jsondoc.Value) (any, string) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Sprintf("has the name %q, which no variable can have", name)
 		}
-		if strings.HasPrefix(name, "CHANT_ACP_") {
-			return nil, fmt.Sprintf("sets %s, and names that begin with CHANT_ACP_ are chant-acp's own", name)
+		if why := origin.Reserved(name); why != "" {
+			return nil, fmt.Sprintf("sets %s, and %s", name, why)
 		}
 		if v.Kind != '"' {
 			return nil, k.complain("one with " + describe(v) + " for " + name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chant-acp/chant-acp/internal/brief"
+	"github.com/chant-acp/chant-acp/internal/origin"
 	"github.com/chant-acp/chant-acp/runtime/person"
 	"github.com/chant-acp/chant-acp/runtime/session"
 )
@@ -19,8 +20,8 @@ func environment(env map[string]string) ([]string, error) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(env[name], "\x00") {
 			return nil, fieldProblem("env", "has a variable that can't be one: %q", brief.Bytes(name, 100))
 		}
-		if strings.HasPrefix(name, "CHANT_ACP_") {
-			return nil, fieldProblem("env", "holds %s, and names that begin with CHANT_ACP_ are chant-acp's own", brief.Bytes(name, 100))
+		if why := origin.Reserved(name); why != "" {
+			return nil, fieldProblem("env", "sets %s, and %s", brief.Bytes(name, 100), why)
 		}
 		list = append(list, name+"="+env[name])
 	}

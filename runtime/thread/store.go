@@ -15,8 +15,8 @@ import (
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
 
-// Store keeps sessions below a state root. It may be used by many goroutines,
-// and many processes may have one each over the same root.
+// Store keeps sessions below a state root; it is the one agent.Store. It may be used by
+// many goroutines, and many processes may have one each over the same root.
 type Store struct {
 	root, dir string // the state root, and its folder of sessions
 	records   string
