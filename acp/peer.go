@@ -60,7 +60,7 @@ func NewPeer(t Transport, h Handler, log zerolog.Logger) *Peer {
 
 // Start begins to read and to write. Close ends both.
 func (p *Peer) Start() {
-	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, nil, jsonrpc2.SetLogger(quiet{})) // it gets no requests
+	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, nil, jsonrpc2.SetLogger(quiet{})) // requests never reach the library
 	close(p.stream.started)                                                                     // NewConn reads already: not before conn is there
 	p.watch.Go(p.out.run)                                                                       // ended by Close or a failed write
 	p.watch.Go(func() {                                                                         // ended by either end of the connection
@@ -293,7 +293,7 @@ type Request struct {
 	mu     sync.Mutex
 	ctx    context.Context // made when it is first asked for: most requests are answered at once
 	cancel context.CancelCauseFunc
-	ended  bool // and why is known
+	ended  bool // the cause is in the context
 	why    error
 }
 

@@ -138,7 +138,7 @@ func checkStalledEnd(p *probe) {
 	c.stuck(session)
 	c.CloseIn()
 	c.waitGone()
-	c.CloseOut() // what was cut off in the middle is nobody's fault
+	c.CloseOut() // the end may cut a line in two, which is not checked
 }
 
 // checkTerminal knows the convention that Zed reads and codex-acp and

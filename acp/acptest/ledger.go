@@ -75,7 +75,7 @@ func (l *ledger) sentLine(line []byte) {
 	}
 	id, method := members["id"], unquote(members["method"])
 	if id == nil || members["method"] == nil && (members["result"] != nil || members["error"] != nil) {
-		return // no request, not even a wrong one
+		return // neither a request nor something that wants an error
 	}
 	a := ask{method: method}
 	var params map[string]json.RawMessage

@@ -28,7 +28,7 @@ func (s *session) endLast() {
 		err = s.endInterrupted(ctx, &p, next)
 	}
 	s.NoteCancelled(p.Events)
-	if err != nil { // who reads all of it says so
+	if err != nil { // loading the whole thread reports damage
 		s.conn.agent.o.Log.Warn().Err(err).Str("session", s.ID).Msg("the end of a thread was not looked at")
 	}
 }
@@ -75,7 +75,7 @@ func (s *session) unended(p *view.Past) []Event {
 				Kind: EventEnd, Time: e.Time, Turn: e.Turn,
 				End: &EndEvent{Reason: acp.StopCancelled, State: view.StateInterrupted},
 			})
-		case e.Kind == EventGap: // which may have taken the ends of those before it
+		case e.Kind == EventGap: // the ends of earlier turns may be lost in the gap
 			for i := range ends {
 				if ends[i].Turn != e.Turn {
 					ends[i].End.Reason, ends[i].End.State = acp.StopEndTurn, view.StateUnknown

@@ -103,7 +103,7 @@ func (k *keptThread) forbid(by *error, err error) {
 		k.notKept(err)
 	}
 	if errors.Is(err, ErrUnknownSession) {
-		err = nil // who writes next finds that out, or makes it
+		err = nil // the next Write finds that the session is gone, or creates it
 	}
 	*by = err
 }

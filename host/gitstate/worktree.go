@@ -237,7 +237,7 @@ func compareModule(dir *os.Root, mode fs.FileMode, name string) answer {
 		return unknown
 	}
 	defer sub.Close()
-	if files, err := list(sub); err == nil && len(files) == 0 { // it was not fetched
+	if files, err := list(sub); err == nil && len(files) == 0 { // the submodule was not fetched
 		return same
 	}
 	return unknown
@@ -251,7 +251,7 @@ func (w *walk) unchanged(info fs.FileInfo, e *entry) bool {
 	if !ok {
 		return false
 	}
-	stat[device] = e.stat[device] // it may be another one after a new start, and git ignores it
+	stat[device] = e.stat[device] // device numbers change between boots, and git ignores them
 	return stat == e.stat && w.r.written.Unix() > info.ModTime().Unix()
 }
 

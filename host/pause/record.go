@@ -96,7 +96,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 			wire.Expired = json.RawMessage("true")
 		}
 	} else {
-		wire.Payload = r.Payload // which the check of a write refuses
+		wire.Payload = r.Payload // writing refuses a record like that
 	}
 	return json.Marshal(wire)
 }

@@ -69,7 +69,7 @@ func readLedger(file *os.File) (t tags, groups map[int]guardedGroup) {
 		return tags{}, groups
 	}
 	text := make([]byte, info.Size())
-	n, _ := file.ReadAt(text, 0) // what can be read counts
+	n, _ := file.ReadAt(text, 0) // on an error what was read still counts
 	first, rest, _ := strings.Cut(string(text[:n]), "\n")
 	for line := range strings.Lines(rest) {
 		fields := strings.Fields(line)

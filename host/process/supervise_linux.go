@@ -35,7 +35,7 @@ type supervisor struct {
 	members  members // of the last look: first the group's, and when it is gone the strays
 	stray    bool    // members are strays
 	unsure   members // waited for because the next look will tell what they are
-	looks    int     // that found only unsure ones
+	looks    int     // consecutive looks that found only processes without an environment
 	gone     chan struct{}
 	quit     chan struct{}
 	limit    *time.Timer // Spec.Timeout
@@ -66,7 +66,7 @@ func (p *Process) supervise(start uint64, ended <-chan struct{}) {
 	}
 	ourGuard.unwatch()
 	if p.in != nil && !p.in.tty {
-		_ = p.in.Close() // somebody may wait in a Write, and read on only after it; again, where that was done
+		_ = p.in.Close() // ends a Write that waits; closing twice does no harm
 	}
 	for _, o := range p.outputs() {
 		o.finish()
@@ -171,7 +171,7 @@ func (s *supervisor) lookForStrays() (again bool) {
 		return false
 	}
 	s.looks++
-	s.members, s.unsure = nil, unsure // which may be strangers and must never be signalled
+	s.members, s.unsure = nil, unsure // unsure processes may be strangers: they are never signalled
 	s.watch(unsure, unsurePause, 0)
 	return true
 }

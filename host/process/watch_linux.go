@@ -58,7 +58,7 @@ func (w *watch) run(c *guardClient, conn *os.File) {
 		if conn, err = w.replace(c); err == nil && deaths < manyDeaths {
 			continue
 		}
-		select { // where there is an error, the next Start says what is wrong
+		select { // an error is reported by the next Start
 		case <-w.quit:
 			return
 		case <-time.After(watchPause):

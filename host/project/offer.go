@@ -56,7 +56,7 @@ func (p *Project) Offers(ctx context.Context) ([]host.Offer, error) {
 	}
 	for _, found := range set.Ops {
 		if len(set.Named(found.Name())) > 1 {
-			continue // it can't be run
+			continue // an Op that can't be run is not offered
 		}
 		o, err := p.offerOp(found)
 		if err != nil {
@@ -91,7 +91,7 @@ func (p *Project) offerOp(found *op.Op) (host.Offer, error) {
 		return host.Offer{}, err
 	}
 	commands, titles, err := rt.Commands(found)
-	if err == nil { // else it can't be run, which whoever runs it is told
+	if err == nil { // an error is reported when the Op is run
 		w.Commands, steps = commands, titles
 	}
 	w.Steps = steps

@@ -19,7 +19,7 @@ import (
 const (
 	MaxNamed = 16 << 20 // bytes of a file that a command names; a larger one does not count by its content
 	MaxBound = 1 << 30  // bytes of all files that bind and evidence name
-	maxFiles = 10000    // that bind names
+	maxFiles = 10000    // files that bind may name
 )
 
 // Text is something that counts as it is written.
@@ -47,7 +47,7 @@ type Work struct {
 	Root     string // the project's folder, absolute
 	Texts    []Text
 	Commands []Command
-	Steps    []string // as they are shown; nil for what is shown of the commands
+	Steps    []string // titles of the steps; nil: the commands' own
 	Sources  []string // paths of files below Root that count whatever names them
 	Bind     []string // globs of files below Root; ** is any number of folders
 	Evidence []string // paths of files below Root
@@ -100,7 +100,7 @@ type maker struct {
 	folder *os.Root
 	parts  []Part
 	read   map[string]Part // what was read, by limit and path below root
-	words  map[string]bool // that were looked at, as absolute paths
+	words  map[string]bool // words of commands that were looked at, as absolute paths
 	// interpreters are those of scripts that were added, as they are named there.
 	interpreters map[string]bool
 	bound        int64 // bytes that bind and evidence named

@@ -23,7 +23,7 @@ const (
 
 // MissingError says that chant-acpd was not found.
 type MissingError struct {
-	does string // what it is wanted for
+	does string // the task that needs chant-acpd
 	why  error  // what is wrong with CHANT_ACPD; nil where it is not set
 }
 

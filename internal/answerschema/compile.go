@@ -325,7 +325,7 @@ func kindOf(v any) string {
 // show is a value as JSON, its beginning where it is long.
 func show(v any) string {
 	text, err := json.Marshal(v)
-	if err != nil { // it was read from JSON
+	if err != nil { // cannot fail: the value came from JSON
 		return kindOf(v)
 	}
 	const most = 60

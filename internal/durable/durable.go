@@ -73,7 +73,7 @@ const tempMark = ".tmp."
 // Sweep removes what writes of path have left that a crash cut. It is for whoever
 // is the only one that writes there now.
 func Sweep(path string) {
-	beside, _ := os.ReadDir(filepath.Dir(path)) // what is left only takes room
+	beside, _ := os.ReadDir(filepath.Dir(path)) // leftovers only take room
 	for _, e := range beside {
 		if strings.HasPrefix(e.Name(), filepath.Base(path)+tempMark) {
 			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name()))

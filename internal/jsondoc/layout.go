@@ -44,7 +44,7 @@ func (d *Document) layoutOf(unit string) layout {
 // indentStep is the first step of indentation found below v, or "".
 func (d *Document) indentStep(v *Value) string {
 	step := func(start int, child *Value) string {
-		if child.ownLine { // else its line may be a very long one
+		if child.ownLine { // a value on a shared line says nothing of the layout
 			if unit, deeper := strings.CutPrefix(d.lineIndent(start), d.lineIndent(v.Start)); deeper && unit != "" {
 				return unit
 			}

@@ -171,7 +171,7 @@ func locked(path string, change func(path string, f *os.File) (changed bool, err
 	defer flock.Unlock(f)
 	changed, err := change(path, f)
 	if made && !changed {
-		_ = os.Remove(path) // who waits for it sees that it is gone
+		_ = os.Remove(path) // whoever waits for the lock sees that the file is gone
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func newToken() string {
 
 // access is who may ask for what.
 type access struct {
-	token     [sha256.Size]byte // its digest: digests of all lengths compare alike
+	token     [sha256.Size]byte // SHA-256 of the token, so that tokens of any length compare in constant time
 	loopback  bool              // the gateway listens on a loopback address only
 	proxied   bool              // others reach it through a proxy: nothing is open
 	openReads bool
@@ -62,7 +62,7 @@ func (a *access) authorize(r *http.Request, n need) *Problem {
 		return nil
 	}
 	given := bearerOf(r)
-	if n == needProtocol && given == "" && r.Header.Get("Origin") != "" { // which was checked
+	if n == needProtocol && given == "" && r.Header.Get("Origin") != "" { // checkOrigin has looked at the page
 		given = protocolToken(r)
 	}
 	if given == "" {

@@ -124,7 +124,7 @@ func (a agentRoutes) prompt(w http.ResponseWriter, r *http.Request) error {
 		if a.life.Err() != nil {
 			return unavailable.problem("the gateway stops, and the turn with it")
 		}
-		return nil // nobody is there to answer
+		return nil // the client is gone
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *connections) Accept() (net.Conn, error) {
 		if added := c.add(conn); added != nil {
 			return added, nil
 		}
-		_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // it fits into the socket's buffer
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // the answer fits into the socket's buffer
 		_, _ = conn.Write([]byte(fullAnswer))
 		_ = conn.Close()
 	}
@@ -88,7 +88,7 @@ func (c *connections) add(conn net.Conn) *connection {
 		oldest = front.Value.(*connection)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(socketBuffer) // else it is what the system has
+		_ = tcp.SetWriteBuffer(socketBuffer) // on an error the system's size stays
 	}
 	added := &connection{Conn: conn, of: c}
 	added.at = c.idle.PushBack(added)

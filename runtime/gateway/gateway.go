@@ -343,7 +343,7 @@ func (g *Gateway) shutDownWithin(ctx context.Context) error {
 	var errs []error
 	var closing sync.WaitGroup
 	if g.server != nil {
-		closing.Go(func() { _ = g.server.Shutdown(ctx) }) // what it leaves is closed below
+		closing.Go(func() { _ = g.server.Shutdown(ctx) }) // connections that are left are closed below
 	} else if g.listener != nil {
 		_ = g.listener.Close()
 	}

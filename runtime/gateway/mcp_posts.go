@@ -136,6 +136,6 @@ func progressOf(ctx context.Context, r *mcp.CallToolRequest) func(text string) {
 		last = time.Now()
 		message := brief.Bytes(waiting.String(), maxProgress)
 		waiting.Reset()
-		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: bytes, Message: message}) // who is gone is not told
+		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: bytes, Message: message}) // a client that is gone misses it
 	}
 }

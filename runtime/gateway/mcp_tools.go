@@ -85,7 +85,7 @@ func (m mcpRoutes) runListed(ctx context.Context, c toolCall, cwd, line string) 
 		<-listed.Done() // so that the list agrees with what the client is told
 	}()
 	return m.commands.Run(ctx, cwd, line, func(piece string) {
-		_, _ = io.WriteString(text, piece) // it is read until the call is over
+		_, _ = io.WriteString(text, piece) // the client reads until the call is over
 		c.progress(piece)
 	})
 }
@@ -193,7 +193,7 @@ func (m mcpRoutes) prompt(ctx context.Context, _ toolCall, in promptIn) (promptO
 	case <-ctx.Done():
 	}
 	err = context.Cause(ctx)
-	if !errors.Is(err, errStopping) { // which ends the session, and interrupts the turn
+	if !errors.Is(err, errStopping) { // stopping ends the session anyway
 		err = errors.Join(err, s.Cancel())
 	}
 	return promptOut{}, err

@@ -74,7 +74,7 @@ func (o *once) do(ctx context.Context, key, cwd, line string, w lineWork) (Outco
 			return Outcome{}, context.Cause(ctx)
 		}
 	}
-	call.err = errKeyFailed // where run panics
+	call.err = errKeyFailed // stays where run panics
 	defer o.leave(key, call)
 	call.began = time.Now()
 	before, unread := w.subject()
@@ -91,7 +91,7 @@ func (o *once) do(ctx context.Context, key, cwd, line string, w lineWork) (Outco
 // again is the answer to a repeat of a call that is over.
 func (c *keyed) again(w lineWork) (Outcome, error) {
 	if c.err != nil || c.outcome.Outcome == "refused" {
-		return c.outcome, c.err // it ran nothing
+		return c.outcome, c.err // nothing ran
 	}
 	now, err := w.subject()
 	if err != nil {

@@ -143,11 +143,11 @@ func sizeOf(r *http.Request) (cols, rows int, err error) {
 // ptyClient is one client of one terminal.
 type ptyClient struct {
 	conn    *websocket.Conn
-	below   net.Conn // what conn goes over
+	below   net.Conn // the TCP connection below the WebSocket
 	watcher *session.Watcher
 	times   times
 	stalled atomic.Bool  // a frame was not taken in time
-	frames  atomic.Int64 // that were read, and are done with
+	frames  atomic.Int64 // frames that were read and handled
 	taking  atomic.Bool  // one is being taken: what follows it, pongs too, lies unread
 
 	sending sync.Mutex // one frame at a time, so that progress is that frame's
@@ -197,7 +197,7 @@ func (p *ptyClient) run(life context.Context) error {
 	defer late.Stop()
 	all.Wait()
 	if p.stalled.Load() {
-		why = errStalled // and not what the end of the connection was for others
+		why = errStalled // the cause that the other goroutines saw is only the closed connection
 	}
 	if errors.Is(why, io.EOF) {
 		p.sendExit()
@@ -312,7 +312,7 @@ func (p *ptyClient) askAlive(ctx context.Context, end context.CancelCauseFunc) {
 		err := p.conn.Ping(limited)
 		cancel()
 		if err != nil && (p.taking.Load() || p.frames.Load() > frames) {
-			continue // it is there: its terminal takes its time
+			continue // the client is alive: its terminal is slow
 		}
 		if err != nil {
 			end(fmt.Errorf("the client does not answer: %w", err))
@@ -333,7 +333,7 @@ func (p *ptyClient) sendExit() {
 		end.ExitCode = &code
 	}
 	text, _ := json.Marshal(end)
-	_ = p.send(text) // who is gone by now does not miss it
+	_ = p.send(text) // a client that is gone misses nothing
 }
 
 // goodbye closes the connection and says why, to a client that can take it.

@@ -224,7 +224,7 @@ func (s *sessionRoutes) kill(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	status := http.StatusOK
 	if err := found.Kill(ctx); err != nil && ctx.Err() != nil && s.life.Err() == nil {
-		status = http.StatusAccepted // it was told, and has not ended yet
+		status = http.StatusAccepted // the session was told to end, and has not yet
 	} else if err != nil {
 		return err
 	}

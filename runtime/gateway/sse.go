@@ -120,7 +120,7 @@ func (e eventRoutes) follow(ctx context.Context, s *sse, cursor uint64) error {
 		if err := s.send(events...); err != nil {
 			return err
 		}
-		clear(events) // they may go from the ring meanwhile
+		clear(events) // lets go of events that the ring drops meanwhile
 		quiet.Reset(s.times.keepAlive)
 		rest.Reset(pace)
 		select {

@@ -35,7 +35,7 @@ func fencedBlocks(document string) (list []block, tooDeep int) {
 	if tooDeep := deepLine(source); tooDeep > 0 {
 		return nil, tooDeep
 	}
-	p := markdown.NewParser(markdown.WithBlockParsers(markdown.DefaultBlockParsers()...)) // what is inside of paragraphs is of no interest
+	p := markdown.NewParser(markdown.WithBlockParsers(markdown.DefaultBlockParsers()...)) // only blocks: no inline parsing
 	numbers := lineNumbers{source: source, number: 1}
 	depth := 0
 	_ = ast.Walk(p.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) { // no visit fails

@@ -148,7 +148,7 @@ func (a *agentSide) begin(text string) (t *turn, err error) {
 // run sends a prompt and waits for its answer.
 func (a *agentSide) run(t *turn, text string, meta acp.Meta) {
 	defer a.work.Done()
-	var answer struct { // and nothing else: agents add what others can't read
+	var answer struct { // only what is needed is decoded: agents add fields of their own types
 		StopReason acp.StopReason `json:"stopReason"`
 		Meta       acp.Meta       `json:"_meta"`
 	}

@@ -129,7 +129,7 @@ func (in *input) drop(n int) {
 	defer in.mu.Unlock()
 	rest := in.queue[n:]
 	if len(rest) == 0 {
-		rest = nil // so that a paste is not paid for all day
+		rest = nil // lets go of the buffer of a large paste
 	}
 	in.queue = rest
 	close(in.moved)

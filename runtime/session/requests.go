@@ -23,7 +23,7 @@ func (a *agentSide) RequestPermission(ctx context.Context, ask acp.RequestPermis
 		a.show(i)
 		return notices
 	})
-	return permission(<-r.answer), nil // it may have been answered in this moment
+	return permission(<-r.answer), nil // an answer may have come at the same moment
 }
 
 func permission(option string) acp.RequestPermissionResponse {

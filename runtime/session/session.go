@@ -23,12 +23,12 @@ type Session struct {
 	input    *input     // nil where there is none
 	child    child      // nil for one of before a restart
 	agent    *agentSide // nil where it is no agent
-	person   bool       // it is an agent that a person started
+	person   bool       // the session is an agent that a person started
 	done     chan struct{}
 
 	mu       sync.Mutex
 	info     Info   // without what infoNow adds
-	why      string // it is being ended
+	why      string // why the session is being ended
 	watchers map[*Watcher]struct{}
 }
 
@@ -117,7 +117,7 @@ func (s *Session) stop(ctx context.Context, why process.Cause) {
 	}
 	if why == process.Leaving {
 		s.setReason("it was ended because everything was shut down")
-		s.feed.runFree() // who reads slowly can't hold up the rest
+		s.feed.runFree() // a slow reader must not hold up the shutdown
 	} else {
 		s.setReason("it was killed on request")
 	}
@@ -168,7 +168,7 @@ func (s *Session) supervise() {
 	}
 	helpers.Wait()
 	s.change(func(i *Info) []notice {
-		listed := i.State != StateStarting // else it never was what it was to be
+		listed := i.State != StateStarting // a session that never started was not listed
 		s.end(i, exit)
 		if !listed {
 			return nil

@@ -147,7 +147,7 @@ var errBadIndex = errors.New("it is not a folder")
 // sessions do not say too, so a damaged one is made anew.
 func (s *Store) mark(key, id string) error {
 	if !s.indexed() {
-		return nil // and it could not be made: listing looks at all sessions
+		return nil // the index can't be made: listing looks at all sessions
 	}
 	err := s.tryMark(key, id)
 	if errors.Is(err, errBadIndex) {
@@ -315,7 +315,7 @@ func fitsHeader(r Record) bool {
 // headerLine is the beginning of a thread.
 func (s *Store) headerLine(r Record, key string) ([]byte, error) {
 	if !fitsHeader(r) {
-		r.Title, r.Options = "", nil // they are the record's matter
+		r.Title, r.Options = "", nil // the record keeps these
 	}
 	line, err := s.format().Begin(header{key, r})
 	if err != nil {

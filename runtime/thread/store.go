@@ -232,7 +232,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	release, err := s.lock(ctx, id, s.lockWait)
-	if errors.Is(err, errNoLock) && os.Remove(s.lockPath(id)) == nil { // nobody can hold it
+	if errors.Is(err, errNoLock) && os.Remove(s.lockPath(id)) == nil { // nobody can hold a lock on what is no file
 		release, err = s.lock(ctx, id, s.lockWait)
 	}
 	if err != nil {

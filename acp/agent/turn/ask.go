@@ -68,7 +68,7 @@ func (x *execution) allowedAlways() bool {
 	}
 	q, err := x.turn.asks(x.inv)
 	if err != nil {
-		return false // who asks says so
+		return false // the question reads it again and says what is wrong
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (x *execution) answer() (outcome, bool) {
 		},
 	})
 	if errors.Is(err, acp.ErrClosed) {
-		t.stop(host.StopLeaving) // the client has left, which leave will only say next
+		t.stop(host.StopLeaving) // the client has left; conn.leave stops the turn a moment later
 	}
 	t.settle() // a cancel in the same packet as the answer wins
 	if t.stopped() {

@@ -223,7 +223,7 @@ func (t *Turn) confirm(allow host.AllowList, key string) outcome {
 	t.session.catchUp(t.context())
 	key = strings.ToLower(key)
 	p, err := t.session.take(key, false)
-	used := t.use(key) // it is used up before anything is done with it
+	used := t.use(key) // recorded as used before the command is looked at, so that it never counts twice
 	if err != nil {
 		return t.refuse(err)
 	}

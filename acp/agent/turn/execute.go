@@ -113,7 +113,7 @@ func (x *execution) run() outcome {
 	if x.inv.Notice != "" {
 		t.say(x.inv.Notice + "\n\n")
 	}
-	if x.Announced() { // it was asked for
+	if x.Announced() { // a person was asked about this call
 		x.Start("")
 	} else {
 		x.Announce(acp.ToolInProgress, x.rawInput(), "")
@@ -203,7 +203,7 @@ func (x *execution) conclude(res host.Result) outcome {
 	t := x.turn
 	stats := x.EndOutput()
 	e := x.titled(outcome{reason: acp.StopEndTurn, state: x.state(res), ran: true, took: res.Duration})
-	if res.ExitCode >= 0 { // else it was not seen to end
+	if res.ExitCode >= 0 { // below 0: the end of the program was not seen
 		e.meta.ExitCode = &res.ExitCode
 	}
 	if e.state == view.StateCancelled || e.state == view.StateInterrupted {

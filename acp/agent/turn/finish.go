@@ -74,7 +74,7 @@ func (t *Turn) answer(e outcome) (after []func()) {
 		}
 	}
 	if t.release != nil {
-		t.release() // no sooner: who gets the thread next finds the end of this turn
+		t.release() // not before: the process that gets the thread next must find the end of this turn
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *Turn) answer(e outcome) (after []func()) {
 		s.remember(entry{line: e.line, state: e.state, ran: e.ran, at: time.Now(), took: e.took, client: t.client.Name})
 	}
 	if s.log != nil {
-		if events := t.takeEvents(); len(events) > 0 { // else it was given up
+		if events := t.takeEvents(); len(events) > 0 { // none where the turn was given up: GiveUp took them
 			s.log.Ended(events)
 		}
 		if text := s.log.Warning(); text != "" {

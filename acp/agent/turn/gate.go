@@ -160,7 +160,7 @@ func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWa
 	done(nil)
 	seen := <-record
 	if errors.Is(err, acp.ErrClosed) {
-		t.stop(host.StopLeaving) // the client has left, which leave will only say next
+		t.stop(host.StopLeaving) // the client has left; conn.leave stops the turn a moment later
 	}
 	t.settle() // a cancel in the same packet as the answer wins
 	switch {

@@ -16,7 +16,7 @@ type recorder struct {
 	turn    string // the turn's id
 	session *Thread
 	view    *view.View
-	keeps   bool // there is a Log
+	keeps   bool // the thread has a Log
 
 	// Of the turn's goroutine.
 	batch *acp.Batch   // what is sent with the next flush
@@ -25,7 +25,7 @@ type recorder struct {
 	mu    sync.Mutex
 	late  []acp.SessionUpdate // what Stream gave up: a tool call may be announced there
 	over  bool                // it is answered
-	after []func()            // what waits for that
+	after []func()            // functions to call once the turn is answered
 	// observed says that somebody wants to know of the turn: all of it is in events,
 	// which is bounded by outputBytes, the bytes of output there were.
 	observed    bool
@@ -94,7 +94,7 @@ func (r *recorder) Flush() {
 	r.showLate(late)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.over { // else it was answered without waiting for what runs
+	if !r.over { // GiveUp may have answered while the program still ran
 		late.Send()
 		r.batch.Send()
 	}

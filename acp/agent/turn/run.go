@@ -34,7 +34,7 @@ func (t *Turn) newOpTurn(inv *command.Invocation) (*opTurn, error) {
 		return nil, err
 	}
 	r := &opTurn{turn: t, reading: t.reading(inv), rt: rt, mark: view.ProtectedMark(inv), decided: map[string]bool{}, waits: map[string]host.StepInfo{}}
-	if inv.Op.Run != "" { // its environment is its own
+	if inv.Op.Run != "" { // a run keeps the environment it began with
 		if info, err := rt.RunInfo(t.context(), host.RunRef{ID: inv.Op.Run}); err == nil {
 			r.mark = t.markOf(info.Env)
 		}
@@ -132,7 +132,7 @@ func (r *opTurn) advanceOnce(req host.OpRequest) (host.OpResult, error) {
 		Context: t.context(), Mark: r.mark, Line: r.inv.Line, Cwd: r.inv.Dir, LogPath: r.logPath, Over: t.isOver,
 		Waits: r.waits, Decided: r.decided,
 	})
-	defer shown.Stop() // after a panic, too, nothing more is told
+	defer shown.Stop() // after a panic, too, nothing more is shown
 	req.Actor, req.Color, req.Events = t.actor(), t.client.Terminal, shown.Take
 	run, err := r.rt.StartOp(t.context(), req)
 	if err != nil {

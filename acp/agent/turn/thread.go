@@ -83,7 +83,7 @@ func (s *Thread) Restore(title string, typed bool, options map[string]string) {
 	s.Refresh()
 	for _, id := range []string{"env", "output"} {
 		if value := options[id]; value != "" {
-			_ = s.SetOption(id, value) // no longer declared: none, then
+			_ = s.SetOption(id, value) // an environment that is declared no more is none
 		}
 	}
 }

@@ -70,7 +70,7 @@ func visibleJSON(raw []byte) []byte {
 			if n < 0 {
 				n = len(text) - i
 			}
-			b.WriteString(strings.ReplaceAll(Visible(text[i:i+n]), `\`, `\\`)) // there was none: those are of Visible
+			b.WriteString(strings.ReplaceAll(Visible(text[i:i+n]), `\`, `\\`)) // backslashes here are those that Visible added
 			i += n
 			continue
 		}
@@ -112,7 +112,7 @@ func inert(s string, spans bool) string {
 			i += n
 			continue
 		}
-		if run := ticks(s[i:]); run > 0 { // as a whole: what is left of it would be another run
+		if run := ticks(s[i:]); run > 0 { // the whole run of backticks: a part would be another run
 			b.WriteString(strings.Repeat("\\`", run))
 			i += run
 			continue

@@ -146,7 +146,7 @@ func (v *View) addOutput(u *acp.ToolCallUpdate, c *shownCall, r ResultEvent, sen
 	}
 	size := c.size + JSONLen(r.Content) + len(r.RawOutput)
 	if len(r.Locations) > 0 {
-		size += FieldBytes // which bounds them
+		size += FieldBytes // FieldBytes bounds the paths
 	}
 	fits := v.client.LastOnly || size <= PieceBytes
 	switch {

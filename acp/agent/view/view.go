@@ -94,7 +94,7 @@ func (v *View) call(e Event, send func(acp.SessionUpdate)) {
 	if e.Call.RawInput != nil {
 		c.RawInput = e.Call.RawInput
 	}
-	if v.inTerminal(e) { // where a client takes the terminal from: not from an update
+	if v.inTerminal(e) { // clients take the terminal from tool_call, not from an update
 		c.Content, c.Meta = []acp.ToolCallContent{acp.ToolTerminal(e.CallID)}, terminalInfo(e.CallID, e.Call.Cwd)
 	}
 	if e.Call.Content != "" {

@@ -81,7 +81,7 @@ func (w *worker) try(ctx context.Context, file string, work time.Duration) (wire
 	}
 	if err != nil {
 		a.Findings, a.Spent, a.Chance = op.Failed(file, "%s", reason).Findings, spent, !spent
-		a.Took = work // it can't say any more
+		a.Took = work // the child is dead and can't say how long it took
 	}
 	return a, nil
 }
@@ -193,7 +193,7 @@ func (c *child) end() (reason string, spent bool) {
 	early.Stop()
 	var exit *exec.ExitError
 	switch text := c.stderr.String(); {
-	case c.late: // which may have been the machine's fault
+	case c.late: // a busy machine may be the reason
 		return wire.TooLong, false
 	case errors.As(err, &exit) && exit.ExitCode() == wire.ExitOvertime:
 		return wire.TooLong, true

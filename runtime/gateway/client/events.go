@@ -106,7 +106,7 @@ func rawJSON(text string) json.RawMessage {
 func (e *Events) LastID() string { return e.reader.id }
 
 // Close ends the stream.
-func (e *Events) Close() { _ = e.body.Close() } // it was read as far as it was wanted
+func (e *Events) Close() { _ = e.body.Close() } // nothing more is to be read
 
 const (
 	// firstRetry is how long to wait after a stream broke; each try that fails

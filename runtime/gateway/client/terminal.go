@@ -179,7 +179,7 @@ const ping = `{"kind":"ping"}`
 
 // exchange sends frames, of which the last is a ping, and waits for its answer.
 func (t *Terminal) exchange(ctx context.Context, frames ...string) error {
-	answer := make(chan error, 2) // what was refused, and the pong
+	answer := make(chan error, 2) // answers to the ping: an error frame, or the pong
 	err := t.sendAsking(ctx, answer, frames)
 	if err == nil {
 		select {

@@ -98,7 +98,7 @@ func prompt(std console.Streams, f *promptFlags, args []string) error {
 	here, there := acp.Pipe()
 	ctx, leave := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.Agent(log, nil).ServeAs(ctx, there, serve.Origin(os.Getenv)) }) // its end is ours
+	serving.Go(func() { _ = f.Agent(log, nil).ServeAs(ctx, there, serve.Origin(os.Getenv)) }) // ends with the pipe, which is closed below
 	defer serving.Wait()
 	defer leave()
 
@@ -313,7 +313,7 @@ func complete(cwd string, words []string, partial string) ([]cobra.Completion, c
 		return nil, cobra.ShellCompDirectiveError
 	}
 	f := serve.DefaultFlags()
-	_ = f.Configure() // what can't be used of the configuration is another command's to tell
+	_ = f.Configure() // the command config reports what can't be used
 	allow := f.Projects(os.Environ())(dir).AllowList()
 	list, files := allow.Registry.Complete(words, partial)
 	var completions []cobra.Completion

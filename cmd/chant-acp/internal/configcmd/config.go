@@ -214,7 +214,7 @@ the environment, is in "chant-acp config list".`,
 			}
 			if value[0] == '{' || value[0] == '[' {
 				var b bytes.Buffer
-				_ = json.Indent(&b, value, "", "  ") // it was parsed
+				_ = json.Indent(&b, value, "", "  ") // parsed before, so it is valid
 				value = b.Bytes()
 			}
 			fmt.Fprintln(std.Out, bare(value))

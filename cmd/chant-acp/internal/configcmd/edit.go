@@ -44,7 +44,7 @@ func editConfig(std console.Streams, path string) error {
 	if err != nil {
 		return console.Exit(console.Usage, err)
 	}
-	before, err := os.ReadFile(path) // whatever it holds: this is the way to mend it
+	before, err := os.ReadFile(path) // also a broken file: this command is how it is repaired
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return console.Exit(console.Failed, fmt.Errorf("the configuration can't be read: %w", err))
 	}

@@ -66,7 +66,7 @@ nobody said yes.`,
 
 func allowProject(std console.Streams, dir string, yes, forget bool) error {
 	f := serve.DefaultFlags()
-	_ = f.Configure() // what can't be used of the configuration is another command's to tell
+	_ = f.Configure() // the command config reports what can't be used
 	h := f.Projects(os.Environ())(dir)
 	store := allow.Open(stateroot.Dir(os.Getenv))
 	if forget {

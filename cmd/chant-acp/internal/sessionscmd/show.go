@@ -64,7 +64,7 @@ func show(std console.Streams, k kept, id string) error {
 	ctx, leave := context.WithCancel(context.Background())
 	f := serve.DefaultFlags()
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = f.Agent(zerolog.Nop(), lookOnly{k}).Serve(ctx, there) }) // its end is ours
+	serving.Go(func() { _ = f.Agent(zerolog.Nop(), lookOnly{k}).Serve(ctx, there) }) // ends with the pipe, which is closed below
 	defer serving.Wait()
 	defer leave()
 

@@ -69,7 +69,7 @@ type attachment struct {
 	typed    bool // In is a terminal, and is in raw mode
 	shown    bool // Out is a terminal
 	in       tty
-	cols     int // what was told last
+	cols     int // the size that was sent last
 	rows     int
 	all      sync.WaitGroup
 	mu       sync.Mutex // guards in, modes and restored
@@ -173,7 +173,7 @@ func (a *attachment) setBack() {
 
 // watch follows signals, and returns why to end.
 func (a *attachment) watch(ctx context.Context, signals <-chan os.Signal) error {
-	a.resize(ctx) // it may have changed since it was told
+	a.resize(ctx) // the size may have changed meanwhile
 	for {
 		select {
 		case <-ctx.Done():
@@ -302,5 +302,5 @@ func (a *attachment) say(text string) {
 	} else {
 		text = "chant-acp: " + text + "\n"
 	}
-	_, _ = io.WriteString(a.p.Err, text) // there is nobody else to tell
+	_, _ = io.WriteString(a.p.Err, text) // nothing can be done about a failed write
 }

@@ -29,7 +29,7 @@ func (t *tty) control(do func(fd int) error) error {
 
 func (t *tty) isTerminal() bool {
 	is := false
-	_ = t.control(func(fd int) error { is = term.IsTerminal(fd); return nil }) // what can't be asked is none
+	_ = t.control(func(fd int) error { is = term.IsTerminal(fd); return nil }) // a descriptor that can't be asked is no terminal
 	return is
 }
 

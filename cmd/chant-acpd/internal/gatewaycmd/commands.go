@@ -104,7 +104,7 @@ func (c *gatewayCommands) session(ctx context.Context, cwd string) (*mcpTurn, *a
 		return nil, nil, "", c.err
 	}
 	here, there := acp.Pipe()
-	c.serving.Go(func() { _ = c.agent.ServeAs(c.life, there, agent.OriginMCP) }) // its end is ours
+	c.serving.Go(func() { _ = c.agent.ServeAs(c.life, there, agent.OriginMCP) }) // ends with the pipe, which the caller closes
 	m := &mcpTurn{commands: make(chan []acp.AvailableCommand, 1)}
 	conn := acp.Connect(here, m, c.log)
 	_, err := conn.Initialize(ctx, acp.InitializeRequest{

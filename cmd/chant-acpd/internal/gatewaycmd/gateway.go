@@ -73,7 +73,7 @@ func serveGateway(std console.Streams, findAgent func() (string, error), f *gate
 		defer b.wait()
 		defer stop()
 	}
-	if std.Out.Lost() == nil { // else nobody was told where it is
+	if std.Out.Lost() == nil { // not where nobody can have read the address
 		<-ctx.Done()
 	}
 	return s.stop()

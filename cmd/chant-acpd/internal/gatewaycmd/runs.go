@@ -22,7 +22,7 @@ const gatewayClient = "gateway"
 type gatewayRuns struct {
 	rt     host.Runtime
 	log    zerolog.Logger
-	person bool // who speaks to the gateway is one
+	person bool // whether the gateway was started by a person
 
 	life    context.Context
 	leave   context.CancelFunc

@@ -207,7 +207,7 @@ func loopText(s *heartbeat.Status) string {
 // that can't be said, because they are not allowed, say.
 func lineSubjects(s *heartbeat.Status) map[string]subject.Subject {
 	f := serve.DefaultFlags()
-	_ = f.Configure() // what can't be used of the configuration is another command's to tell
+	_ = f.Configure() // the command config reports what can't be used
 	h := f.Projects(os.Environ())(s.Workspace)
 	all := map[string]subject.Subject{}
 	for _, j := range s.Jobs {
@@ -228,7 +228,7 @@ func changedLines(s *heartbeat.Status, commands map[string]subject.Subject) map[
 	for _, j := range s.Jobs {
 		is, known := commands[j.ID]
 		if !known {
-			continue // which the verdict says
+			continue // verdict says that the file is not trusted
 		}
 		if why := s.Grant.Changed(j.Job, is); why != "" {
 			changed[j.ID] = why
@@ -244,7 +244,7 @@ func printJobs(out io.Writer, s *heartbeat.Status, commands map[string]subject.S
 		return
 	}
 	f := serve.DefaultFlags()
-	_ = f.Configure() // what can't be used of the configuration is another command's to tell
+	_ = f.Configure() // the command config reports what can't be used
 	allow := f.Projects(os.Environ())(s.Workspace).AllowList()
 	if allow.Problem != nil {
 		fmt.Fprintf(out, "The manifest is not in use: %v\n\n", allow.Problem)

@@ -97,7 +97,7 @@ func attachEnd(ctx context.Context, std console.Streams, g *client.Client, s ses
 	case errors.As(why, &sig), errors.Is(why, attach.ErrHungUp):
 		return console.Exit(console.Cancelled, fmt.Errorf("%w; %s runs on", why, label(s)))
 	case errors.Is(why, syscall.EPIPE):
-		return console.Exit(console.Failed, nil) // who reads no further, as head does, needs no words
+		return console.Exit(console.Failed, nil) // a reader such as head closed the pipe: no message
 	case errors.Is(why, client.ErrCut):
 		// A reason can't be told to one who takes nothing. That the session runs on is
 		// a sign of it.

@@ -30,7 +30,7 @@ type remote struct{ workspace string }
 
 func (r *remote) register(c *cobra.Command) {
 	c.Flags().StringVar(&r.workspace, "workspace", "", "the `folder` that the gateway serves")
-	_ = c.MarkFlagDirname("workspace") // it is there
+	_ = c.MarkFlagDirname("workspace") // fails only for a flag that does not exist
 }
 
 // open finds the gateway.

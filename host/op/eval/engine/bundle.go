@@ -201,7 +201,7 @@ func candidates(target string) []string {
 		all = append(all, target+"/index"+e)
 	}
 	if !slices.Contains(wire.Endings, ext) {
-		all = append(all, target) // which is no file that can be used, as whoever wrote it is to hear
+		all = append(all, target) // not usable; bundling reports it to the author
 	}
 	return all
 }
