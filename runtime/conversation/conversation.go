@@ -15,10 +15,11 @@
 //	what was said
 //
 // A line of content that would read as the heading of a turn gets a backslash in
-// front, which markdown does not show and Parse takes away again: nothing that is
-// said can pass for a turn of its own, here or for other readers of the format.
+// front, which markdown does not show: nothing that is said can pass for a turn of its
+// own, here or for other readers of the format.
 //
-// [NewDocument] takes the events of a thread and writes the file; [Parse] reads one.
+// Begin with turnReader, which makes markdown of the events of one turn. [Append] adds
+// the [Turns] of events to a file; [Document] writes a whole thread.
 package conversation
 
 import (
@@ -63,12 +64,6 @@ type Turn struct {
 	At          time.Time // zero if it can't be read; kept to the millisecond
 	Attribution string    // who it was, as a client's name; one line without parentheses
 	Content     string    // markdown without white space around it
-}
-
-// Conversation is a whole file.
-type Conversation struct {
-	Meta
-	Turns []Turn
 }
 
 // ErrNoFrontMatter says that a file is not a conversation.
@@ -155,43 +150,13 @@ func (t Turn) writeHeading(w io.Writer) {
 	_, _ = io.WriteString(w, "\n\n") // w remembers its errors
 }
 
-// Parse reads a file. What the front matter leaves out is filled in; id, the
-// file's, also stands in for one that could not be a file's. Text before the
-// first turn is dropped.
-func Parse(id string, raw []byte) (Conversation, error) {
+// parseMeta reads the front matter and returns what follows it. What it leaves out is
+// filled in; id, the file's, also stands in for one that could not be a file's.
+func parseMeta(id string, raw []byte) (m Meta, body string, err error) {
 	text := strings.TrimPrefix(string(raw), "\ufeff")
 	if strings.HasPrefix(text, "---\r\n") { // from an editor that ends lines so
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
-	m, body, err := parseMeta(id, text)
-	if err != nil {
-		return Conversation{}, err
-	}
-	c := Conversation{Meta: m}
-	var lines []string
-	finish := func() {
-		if n := len(c.Turns); n > 0 {
-			c.Turns[n-1].Content = trim(strings.Join(lines, "\n"))
-		}
-		lines = lines[:0]
-	}
-	for line := range strings.SplitSeq(body, "\n") {
-		if t, ok := parseHeading(line); ok {
-			finish()
-			c.Turns = append(c.Turns, t)
-			continue
-		}
-		if rest, ok := strings.CutPrefix(line, `\`); ok && headingLike(strings.TrimLeft(rest, `\`)) {
-			line = rest
-		}
-		lines = append(lines, line)
-	}
-	finish()
-	return c, nil
-}
-
-// parseMeta reads the front matter and returns what follows it.
-func parseMeta(id, text string) (m Meta, body string, err error) {
 	text, ok := strings.CutPrefix(text, "---\n")
 	front, body, end := strings.Cut(text, "\n---\n")
 	if !ok || !end {
@@ -235,40 +200,10 @@ func parseTime(s string) time.Time {
 	return t.UTC()
 }
 
-// parseHeading reads "## role — time (attribution)", with white space as it
-// comes; anything else is content.
-func parseHeading(line string) (Turn, bool) {
-	role, rest, ok := cutHeading(line)
-	if !ok {
-		return Turn{}, false
-	}
-	if !startsWithSpace(rest) {
-		return Turn{}, false
-	}
-	at := strings.TrimLeftFunc(rest, space)
-	rest = ""
-	if i := strings.IndexFunc(at, space); i >= 0 {
-		at, rest = at[:i], trim(at[i:])
-	}
-	if at == "" {
-		return Turn{}, false
-	}
-	t := Turn{Role: role, At: parseTime(at)}
-	if rest == "" {
-		return t, true
-	}
-	inner, opened := strings.CutPrefix(rest, "(")
-	inner, closed := strings.CutSuffix(inner, ")")
-	if !opened || !closed || inner == "" || strings.Contains(inner, ")") {
-		return Turn{}, false
-	}
-	t.Attribution = inner
-	return t, true
-}
-
 const dash = "—"
 
-// headingLike is true of every line that parseHeading takes and of some more.
+// headingLike is true of every line that a reader of the format takes for the heading
+// of a turn, and of some more.
 func headingLike(line string) bool {
 	_, _, ok := cutHeading(line)
 	return ok

@@ -73,7 +73,7 @@ func TestParse(t *testing.T) {
 		"from DOS":    {strings.ReplaceAll(head+"## user — 2026-11-01T12:00:00.123Z\n\na\nb\n", "\n", "\r\n"), Conversation{meta, []Turn{{User, t0, "", "a\nb"}}}},
 		"rule inside": {head + "## user — 2026-11-01T12:00:00.123Z\n\na\n---\nb\n", Conversation{meta, []Turn{{User, t0, "", "a\n---\nb"}}}},
 	} {
-		got, err := Parse("file", []byte(c.text))
+		got, err := parse("file", []byte(c.text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -82,7 +82,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "---", "---\n", "---\n---\n", "x\n---\n\n---\n", "---\nid: x\n--- \n", "---\nid: x\n---"} {
-		if _, err := Parse("file", []byte(bad)); !errors.Is(err, ErrNoFrontMatter) {
+		if _, err := parse("file", []byte(bad)); !errors.Is(err, ErrNoFrontMatter) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := conversations().Draw(t, "c")
 		raw := c.Markdown()
-		got, err := Parse(c.ID, raw)
+		got, err := parse(c.ID, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,14 +156,14 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("---\r\nid: x\r\n---\r\n## user — t\r\n"))
 	f.Add([]byte("---\n\n---\n##\u00a0user — \xff (\xff)\n\x00"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		c, err := Parse("file", raw)
+		c, err := parse("file", raw)
 		if err != nil {
 			return
 		}
 		if !validID(c.ID) {
 			t.Errorf("id %q", c.ID)
 		}
-		again, err := Parse("file", c.Markdown())
+		again, err := parse("file", c.Markdown())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,6 +175,73 @@ func FuzzParse(f *testing.F) {
 			t.Error(d)
 		}
 	})
+}
+
+// Conversation is a whole file.
+type Conversation struct {
+	Meta
+	Turns []Turn
+}
+
+// parse reads a file as another reader of the format would. Text before the first
+// turn is dropped.
+func parse(id string, raw []byte) (Conversation, error) {
+	m, body, err := parseMeta(id, raw)
+	if err != nil {
+		return Conversation{}, err
+	}
+	c := Conversation{Meta: m}
+	var lines []string
+	finish := func() {
+		if n := len(c.Turns); n > 0 {
+			c.Turns[n-1].Content = trim(strings.Join(lines, "\n"))
+		}
+		lines = lines[:0]
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		if t, ok := parseHeading(line); ok {
+			finish()
+			c.Turns = append(c.Turns, t)
+			continue
+		}
+		if rest, ok := strings.CutPrefix(line, `\`); ok && headingLike(strings.TrimLeft(rest, `\`)) {
+			line = rest
+		}
+		lines = append(lines, line)
+	}
+	finish()
+	return c, nil
+}
+
+// parseHeading reads "## role — time (attribution)", with white space as it
+// comes; anything else is content.
+func parseHeading(line string) (Turn, bool) {
+	role, rest, ok := cutHeading(line)
+	if !ok {
+		return Turn{}, false
+	}
+	if !startsWithSpace(rest) {
+		return Turn{}, false
+	}
+	at := strings.TrimLeftFunc(rest, space)
+	rest = ""
+	if i := strings.IndexFunc(at, space); i >= 0 {
+		at, rest = at[:i], trim(at[i:])
+	}
+	if at == "" {
+		return Turn{}, false
+	}
+	t := Turn{Role: role, At: parseTime(at)}
+	if rest == "" {
+		return t, true
+	}
+	inner, opened := strings.CutPrefix(rest, "(")
+	inner, closed := strings.CutSuffix(inner, ")")
+	if !opened || !closed || inner == "" || strings.Contains(inner, ")") {
+		return Turn{}, false
+	}
+	t.Attribution = inner
+	return t, true
 }
 
 // Canonical is what a conversation is after it was written and read: times in

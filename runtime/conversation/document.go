@@ -11,7 +11,7 @@ import (
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
-// Document is a thread as markdown, the same as that of its Conversation, but never
+// Document is a thread as markdown, the same as its [Turns], but never
 // whole in memory: the thread is read once for what has to be known before a
 // turn is written, and once more to write. Turns that overlap, which those of a
 // sound thread hardly do, cost a reading each.
@@ -35,18 +35,6 @@ type outline struct {
 	late     *Turn  // a prompt that came after something else of its turn
 
 	reading *turnReader // while it is read first and has not ended
-}
-
-// turnReader turns the events of one turn into markdown.
-type turnReader struct {
-	answer
-	blocks blocks
-}
-
-func newTurnReader(b blocks) *turnReader {
-	t := &turnReader{blocks: b}
-	t.put = t.blocks.add
-	return t
 }
 
 // NewDocument reads a thread for the first time. events begins anew, with the
@@ -77,7 +65,7 @@ func (d *Document) outline(e thread.Event) {
 		d.order = append(d.order, o)
 	}
 	if o.reading == nil {
-		o.reading = newTurnReader(blocks{marks: o.marks})
+		o.reading = &turnReader{blocks: blocks{marks: o.marks}}
 	}
 	o.last = d.count
 	o.reading.add(e)
@@ -168,8 +156,7 @@ type turnWriter struct {
 func (o *outline) writer(b *bufio.Writer) *turnWriter {
 	t := &turnWriter{w: b, content: content{lines: lines{w: b}}, late: o.late != nil}
 	t.content.begin = func() { Turn{Role: Assistant, At: o.at}.canonical().writeHeading(b) }
-	t.turnReader = newTurnReader(blocks{write: t.content.write, marks: o.marks})
-	t.final = o.plan
+	t.turnReader = &turnReader{blocks: blocks{write: t.content.write, marks: o.marks}, final: o.plan}
 	if t.late {
 		o.late.write(b)
 	}
@@ -184,9 +171,6 @@ func (t *turnWriter) add(e thread.Event) {
 }
 
 func (t *turnWriter) end() {
-	if t.begun && !t.ended {
-		t.piece(part{text: notEnded, whole: true})
-	}
-	t.blocks.end()
+	t.finish()
 	t.content.end()
 }

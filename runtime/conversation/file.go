@@ -279,11 +279,11 @@ func List(dir string) ([]Entry, error) {
 		if err != nil {
 			continue
 		}
-		c, err := Parse(id, raw)
+		m, _, err := parseMeta(id, raw)
 		if err != nil {
-			c.Meta = Meta{ID: id, Agent: unknownAgent, Status: Open}
+			m = Meta{ID: id, Agent: unknownAgent, Status: Open}
 		}
-		out = append(out, Entry{id, c.Meta})
+		out = append(out, Entry{id, m})
 	}
 	return out, nil
 }

@@ -25,7 +25,7 @@ func readParsed(dir, id string) (Conversation, error) {
 	if err != nil {
 		return Conversation{}, err
 	}
-	return Parse(id, raw)
+	return parse(id, raw)
 }
 
 func TestFiles(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chant-acp/chant-acp/internal/termtext"
 	"github.com/chant-acp/chant-acp/runtime/thread"
 )
 
@@ -19,40 +18,39 @@ func metaOf(r thread.Record) Meta {
 // Turns are the turns of a thread, or of the part that events are: for each what
 // the user asked and what came of it, in the order in which they began.
 func Turns(events []thread.Event) []Turn {
-	var out []Turn
-	answers := map[string]*answer{}
-	var order []string
+	d := Document{turns: map[string]*outline{}}
+	of := map[*outline][]thread.Event{}
 	for _, e := range events {
-		if !isShown(e) {
-			continue
+		if isShown(e) {
+			d.outline(e)
+			o := d.turns[e.Turn]
+			of[o] = append(of[o], e)
 		}
-		a := answers[e.Turn]
-		if a == nil {
-			a = &answer{}
-			a.put = a.join
-			answers[e.Turn] = a
-			order = append(order, e.Turn)
-		}
-		a.add(e)
 	}
-	for _, id := range order {
-		a := answers[id]
-		if a.prompt != nil {
-			out = append(out, *a.prompt)
+	var out []Turn
+	for _, o := range d.order {
+		o.stop()
+		var content strings.Builder
+		r := turnReader{blocks: blocks{write: func(s string) { content.WriteString(s) }, marks: o.marks}, final: o.plan}
+		for _, e := range of[o] {
+			r.add(e)
 		}
-		if content := a.content(); content != "" {
-			out = append(out, Turn{Role: Assistant, At: a.at, Content: content}.canonical())
+		r.finish()
+		if r.prompt != nil {
+			out = append(out, *r.prompt)
+		}
+		if t := (Turn{Role: Assistant, At: o.at, Content: content.String()}).canonical(); t.Content != "" {
+			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// answer is what a turn's events become.
-type answer struct {
+// turnReader turns the events of one turn into markdown, which blocks writes.
+type turnReader struct {
+	blocks blocks
 	prompt *Turn
 	at     time.Time
-	parts  []part
-	put    func(part)      // takes the pieces of the answer as they come
 	begun  bool            // there was a piece
 	shown  map[string]bool // calls whose output was shown, or that have not begun
 	ended  bool
@@ -68,7 +66,6 @@ type part struct {
 	output bool
 	call   string
 	whole  bool // it goes on nothing, and nothing goes on it
-	plan   bool // the plan of an Op
 }
 
 // continues says whether p goes on what ended with last.
@@ -87,56 +84,56 @@ func isShown(e thread.Event) bool {
 }
 
 // add takes the next event of the turn.
-func (a *answer) add(e thread.Event) {
+func (t *turnReader) add(e thread.Event) {
 	switch e.Kind {
 	case thread.EventPrompt:
-		t := Turn{Role: User, At: e.Time, Attribution: e.Client, Content: promptText(e)}.canonical()
-		a.prompt = &t
+		said := Turn{Role: User, At: e.Time, Attribution: e.Client, Content: promptText(e)}.canonical()
+		t.prompt = &said
 		return
 	case thread.EventSay:
-		a.piece(part{text: e.Text})
+		t.piece(part{text: e.Text})
 	case thread.EventCall:
 		if e.Call != nil && e.Call.Status == "pending" { // a step is named when it begins
-			a.show(e.CallID)
+			t.show(e.CallID)
 		} else if e.Call != nil {
-			a.piece(part{text: "Ran " + codeSpan(e.Call.Title), whole: true})
+			t.piece(part{text: "Ran " + codeSpan(e.Call.Title), whole: true})
 		}
 	case thread.EventStart:
-		delete(a.shown, e.CallID)
-		a.piece(part{text: e.Text, whole: true})
+		delete(t.shown, e.CallID)
+		t.piece(part{text: e.Text, whole: true})
 	case thread.EventPlan:
-		a.showPlan(e)
+		t.showPlan(e)
 	case thread.EventOutput:
-		a.show(e.CallID)
+		t.show(e.CallID)
 		// Only older threads hold output that is not as it was printed: it was
 		// shown as markdown, which it is in the event, too.
-		a.piece(part{text: e.Text, output: e.Terminal || e.Plain, call: e.CallID})
+		t.piece(part{text: e.Text, output: e.Terminal || e.Plain, call: e.CallID})
 	case thread.EventResult:
-		if e.Result != nil && e.Result.Content != "" && !a.shown[e.CallID] {
-			a.piece(part{text: e.Result.Content, call: e.CallID})
+		if e.Result != nil && e.Result.Content != "" && !t.shown[e.CallID] {
+			t.piece(part{text: e.Result.Content, call: e.CallID})
 		}
 	case thread.EventEnd:
-		a.ended = true
+		t.ended = true
 		text := "" // nothing goes on what came before
 		if e.End != nil && (e.End.State == "cancelled" || e.End.State == "interrupted" || e.End.State == "not kept") {
 			text = "*" + e.End.State + "*"
 		}
-		a.piece(part{text: text, whole: true})
+		t.piece(part{text: text, whole: true})
 	case thread.EventGap:
-		a.piece(part{text: "*some of what happened here was not kept*", whole: true})
+		t.piece(part{text: "*some of what happened here was not kept*", whole: true})
 	}
-	a.at = e.Time
+	t.at = e.Time
 }
 
-func (a *answer) show(call string) {
-	if a.shown == nil {
-		a.shown = map[string]bool{}
+func (t *turnReader) show(call string) {
+	if t.shown == nil {
+		t.shown = map[string]bool{}
 	}
-	a.shown[call] = true
+	t.shown[call] = true
 }
 
 // showPlan shows the plan where it came first, as it comes last.
-func (a *answer) showPlan(e thread.Event) {
+func (t *turnReader) showPlan(e thread.Event) {
 	var b strings.Builder
 	for _, entry := range e.Plan {
 		mark := " "
@@ -145,48 +142,24 @@ func (a *answer) showPlan(e thread.Event) {
 		}
 		b.WriteString("- [" + mark + "] " + oneLine(entry.Content) + "\n")
 	}
-	a.plan = b.String()
-	if !a.planned {
-		a.planned = true
-		a.piece(part{text: a.final, whole: true, plan: true})
+	t.plan = b.String()
+	if !t.planned {
+		t.planned = true
+		t.piece(part{text: t.final, whole: true})
 	}
 }
 
-func (a *answer) piece(p part) {
-	a.begun = true
-	a.put(p)
+func (t *turnReader) piece(p part) {
+	t.begun = true
+	t.blocks.add(p)
 }
 
-const notEnded = "*not ended*"
-
-// join adds to the last part what goes on with it: text comes in pieces.
-func (a *answer) join(p part) {
-	if n := len(a.parts); n > 0 && p.continues(a.parts[n-1]) {
-		a.parts[n-1].text += p.text
-		return
+// finish ends what was written of the turn.
+func (t *turnReader) finish() {
+	if t.begun && !t.ended {
+		t.piece(part{text: "*not ended*", whole: true})
 	}
-	a.parts = append(a.parts, p)
-}
-
-func (a *answer) content() string {
-	var b strings.Builder
-	for _, p := range a.parts {
-		text := strings.Trim(p.text, "\n")
-		if p.plan {
-			text = strings.Trim(a.plan, "\n")
-		}
-		if p.output {
-			text = fence(string(termtext.Clean([]byte(p.text))))
-		}
-		if text != "" {
-			b.WriteString(text)
-			b.WriteString("\n\n")
-		}
-	}
-	if !a.ended && a.begun {
-		b.WriteString(notEnded)
-	}
-	return trim(b.String())
+	t.blocks.end()
 }
 
 // promptText is a prompt as one would type it.
@@ -200,16 +173,6 @@ func promptText(e thread.Event) string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// fence is text as a block of code that nothing in it ends.
-func fence(text string) string {
-	text = strings.TrimRight(text, "\n")
-	if text == "" {
-		return ""
-	}
-	mark := strings.Repeat("`", max(3, longestRun(text)+1))
-	return mark + "\n" + text + "\n" + mark
 }
 
 // codeSpan is a line as code.

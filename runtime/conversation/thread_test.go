@@ -9,6 +9,7 @@ import (
 	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/runtime/thread"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestFromThread(t *testing.T) {
@@ -65,11 +66,32 @@ func TestFromThread(t *testing.T) {
 	if d := cmp.Diff(want, FromThread(r, events)); d != "" {
 		t.Error(d)
 	}
-	got, err := Parse("s1", FromThread(r, events).Markdown())
+	got, err := parse("s1", FromThread(r, events).Markdown())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+}
+
+// TestCutAnywhere wants of text that comes in pieces what it is at once.
+func TestCutAnywhere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := someEvents().Draw(t, "events")
+		var pieces []thread.Event
+		for _, e := range events {
+			if e.Kind == thread.EventSay || e.Kind == thread.EventOutput {
+				for _, r := range e.Text {
+					e.Text = string(r)
+					pieces = append(pieces, e)
+				}
+				e.Text = ""
+			}
+			pieces = append(pieces, e)
+		}
+		if d := cmp.Diff(Turns(events), Turns(pieces)); d != "" {
+			t.Fatal(d)
+		}
+	})
 }
