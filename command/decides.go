@@ -8,8 +8,9 @@ import (
 
 // Decides says whether the line is the decision of a person, whatever the project
 // and its environments are: over a gate or an event, over what may run, or to give
-// a run up, to begin it anew or without what it depends on. Callers who may not
-// decide are refused it.
+// a run up, to undo it, to begin it anew or without what it depends on. Callers who
+// may not decide are refused it. (That only a person resumes what was cancelled, the
+// runtime sees to: the line does not say what the run is.)
 func (i *Invocation) Decides() bool {
 	return i.Kind == KindBuiltin && (decides(i.Name) || i.Op != nil && (i.Op.Restart || i.Op.NoDepends))
 }
@@ -17,7 +18,7 @@ func (i *Invocation) Decides() bool {
 // decides is Decides of a built-in with any arguments.
 func decides(name string) bool {
 	switch name {
-	case "approve", "reject", "signal", "confirm", "allow", "run cancel":
+	case "approve", "reject", "signal", "confirm", "allow", "run cancel", "run undo":
 		return true
 	}
 	return false

@@ -142,7 +142,7 @@ func TestDecidingIsNotOffered(t *testing.T) {
 	}
 	_, err := parse(t, r, "aprove x", program)
 	person, text := offered(ParseOptions{}), offered(program)+err.Error()
-	for _, w := range []string{"approve", "reject", "signal", "confirm <code>", "allow <code>", "cancel", "--restart", "--no-depends"} {
+	for _, w := range []string{"approve", "reject", "signal", "confirm <code>", "allow <code>", "cancel", "run undo", "--restart", "--no-depends"} {
 		if !strings.Contains(person, w) {
 			t.Errorf("a person is not offered %q:\n%s", w, person)
 		}
@@ -155,7 +155,7 @@ func TestDecidingIsNotOffered(t *testing.T) {
 func TestDecides(t *testing.T) {
 	r := sample(t, "")
 	for line, want := range map[string]bool{
-		"approve a b": true, "reject a b": true, "signal k": true, "confirm abc": true, "allow abc": true, "run cancel a": true,
+		"approve a b": true, "reject a b": true, "signal k": true, "confirm abc": true, "allow abc": true, "run cancel a": true, "run undo a": true,
 		"run a --restart": true, "run a --no-depends": true, "run a": false, "run a --resume": false, "run status a": false, "help": false, "ops": false,
 	} {
 		if inv := mustParse(t, r, line); inv.Decides() != want {

@@ -51,15 +51,24 @@ func (r *Registry) Explain(words []string, o ParseOptions) (string, error) {
 // explainBuiltin says what a built-in would do. What an Op's steps are, its file
 // says, and is not read for this.
 func explainBuiltin(inv *Invocation, row func(label, text string)) {
-	if inv.Name != "run" {
+	steps := "the steps of the Op "
+	switch inv.Name {
+	case "run":
+	case "run undo":
+		steps = "the compensation (onFailure) of the Op "
+	default:
 		row("runs", "no program; it is carried out by the agent itself")
 		return
 	}
-	row("runs", "the steps of the Op "+Quote([]string{inv.Op.Op})+"; `ops` shows its phases and gates")
+	row("runs", steps+Quote([]string{inv.Op.Op})+"; `ops` shows its phases and gates")
 	row("in", inv.Dir)
 	row("variables", variableNames(inv.Env))
 	row("withheld", withheld)
 	row("effect", string(inv.Effect))
+	if inv.Name == "run undo" {
+		row("confirm", "none: it runs at once, and only a person may type it")
+		return
+	}
 	row("confirm", "by the gates of the Op, where it has some")
 }
 

@@ -27,7 +27,7 @@ func TestHelp(t *testing.T) {
 	var at []int
 	for _, want := range []string{
 		"READ", "plan <env> [--target …]", "Show what would change", "status", "WRITE", "db migrate", "(asks first)",
-		"DESTROY", "db reset [env]", "Built in: help [command]", "confirm <code>", "Ops: run, run (list, status, log, verify, cancel), approve, reject, signal, ops", "dev, staging, prod (protected)", "`help <command>`",
+		"DESTROY", "db reset [env]", "Built in: help [command]", "confirm <code>", "Ops: run, run (list, status, log, verify, cancel, undo), approve, reject,", "dev, staging, prod (protected)", "`help <command>`",
 	} {
 		at = append(at, strings.Index(text, want))
 	}
@@ -76,6 +76,7 @@ func TestHelpTopic(t *testing.T) {
 		"plan dev":       {"plan <env>"},
 		"nothing":        {"there is no command"},
 		"run":            {"run <op> [flags]", "--no-depends", "NAME=VALUE, a parameter of the run; may be repeated", "run status", "run <name|all> --components"},
+		"run undo":       {"run undo <op> [--run …]", "once"},
 		"run cancel":     {"run cancel [op] [--run …]", "without compensation"},
 		"approve":        {"gate@digest", "--answer", "required"},
 	} {

@@ -37,7 +37,8 @@ func opBuiltins() []Builtin {
 		{Name: "run status", Signature: "run status [op] [--run …]", Summary: "Show how far a run is and what it waits for", Effect: Read, params: whichParams},
 		{Name: "run log", Signature: "run log [op] [--run …] [--follow]", Summary: "Show what the steps of a run printed", Effect: Read, params: logParams},
 		{Name: "run verify", Signature: "run verify [op] [--run …]", Summary: "Check that what is kept of runs is what was written", Effect: Read, params: whichParams},
-		{Name: "run cancel", Signature: "run cancel [op] [--run …]", Summary: "End a run for good, without compensation", Effect: Write, params: whichParams},
+		{Name: "run cancel", Signature: "run cancel [op] [--run …]", Summary: "End a run without compensation", Effect: Write, params: whichParams},
+		{Name: "run undo", Signature: "run undo <op> [--run …]", Summary: "Run the compensation of a run that was cancelled or interrupted, once", Effect: Write, params: undoParams},
 		{Name: "approve", Signature: "approve <op> <gate> [flags]", Summary: "Let a run pass its gate", Effect: Write, params: approveParams},
 		{Name: "reject", Signature: "reject <op> <gate> [flags]", Summary: "End a run at its gate, and undo what it did", Effect: Write, params: gateParams},
 		{Name: "signal", Signature: "signal <key> [json] [--run …]", Summary: "Tell the run that waits for an event", Effect: Write, params: signalParams},
@@ -64,7 +65,7 @@ func runParams() []*param {
 	key.repeat = true
 	return []*param{
 		opParam(true), flagParam("env", typeString, "the environment of the run"), pair, key, runID(),
-		flagParam("resume", typeBool, "do the step again in which the run was interrupted, and go on"),
+		flagParam("resume", typeBool, "do the step again in which the run stopped, and go on"),
 		flagParam("restart", typeBool, "give up the run that is open and begin anew"),
 		flagParam("no-depends", typeBool, "run it though an Op that it depends on never completed"),
 	}
@@ -75,6 +76,8 @@ func listParams() []*param {
 }
 
 func whichParams() []*param { return []*param{opParam(false), runID()} }
+
+func undoParams() []*param { return []*param{opParam(true), runID()} }
 
 func logParams() []*param {
 	return append(whichParams(), flagParam("follow", typeBool, "go on until the run stops"))

@@ -21,9 +21,10 @@ type OpSet interface {
 // take several turns, in several processes: each call of StartOp takes it as far
 // as it goes. Implementations are safe for concurrent use.
 type Runtime interface {
-	// StartOp begins a run, or goes on with one that waits or was interrupted. ctx
-	// bounds the start only. An error means that nothing runs; an *OpRefusal is
-	// for the person who typed the line.
+	// StartOp begins a run, or goes on with one that waits, was interrupted or was
+	// cancelled, or undoes it. Only a person resumes what was cancelled, undoes, or
+	// repeats a step that undoes. ctx bounds the start only. An error means that
+	// nothing runs; an *OpRefusal is for the person who typed the line.
 	StartOp(ctx context.Context, req OpRequest) (OpRun, error)
 	// Decide records the answer to a gate and runs nothing. The first answer
 	// counts. The error is an *OpRefusal where the answer was not taken. A rejection
@@ -48,7 +49,7 @@ type Runtime interface {
 	// VerifyRuns reads what is kept of the runs of this project: of the one with
 	// ref's ID, of those of its Op, or of all, the newest first.
 	VerifyRuns(ctx context.Context, ref RunRef) ([]RunCheck, error)
-	// CancelRun ends a run for good, without compensation: one that waits or was
+	// CancelRun ends a run, without compensation: one that waits or was
 	// interrupted at once; of one that runs, here or in another process, it asks
 	// for the end and waits for it as long as ctx allows.
 	CancelRun(ctx context.Context, ref RunRef, by Actor) (RunInfo, error)
@@ -68,6 +69,8 @@ type RunRef struct {
 type Actor struct {
 	// Client is the name of the program that speaks for the person.
 	Client string
+	// Person says that there is one: who may decide.
+	Person bool
 }
 
 // RunMode says what is to become of a run that is there already.
@@ -76,8 +79,9 @@ type RunMode int
 // The modes.
 const (
 	RunOn      RunMode = iota // begin, or go on where the run waited
-	RunResume                 // go on with the step that was interrupted
+	RunResume                 // go on with the step that was interrupted, or cancelled
 	RunRestart                // give up the run that is there and begin anew
+	RunUndo                   // run the compensation of a run that was interrupted, or cancelled
 )
 
 // OpRequest asks for a run.
@@ -174,7 +178,25 @@ type RunInfo struct {
 	Log           string    // the file of what its steps printed; "" where it is not known
 	LogLacks      string    // why that does not hold all of it; "" where it does
 	Done, Steps   int       // of the phases, without compensation
-	Parent        string    // the run whose step began this one
+	// NotUndone are the titles of the steps that ran, whole or in part, of a run that
+	// was cancelled or interrupted before its compensation; nil of any other.
+	NotUndone []string
+	// Compensation are its steps in the order in which they run, once it began; nil
+	// before that.
+	Compensation []UndoStep
+	// UndoneBy is who asked for the compensation; "" where a failure began it.
+	UndoneBy string
+	// Resume and Undo are the whole lines by which a person goes on with a run that was
+	// cancelled or interrupted, and by which its compensation runs; "" where they would
+	// be refused, as far as the run itself says.
+	Resume, Undo string
+	Parent       string // the run whose step began this one
+}
+
+// UndoStep is one step of a compensation.
+type UndoStep struct {
+	Title string // "" where it is not known
+	State StepState
 }
 
 // RunCheck is what came of verifying a run.

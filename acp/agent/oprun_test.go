@@ -33,6 +33,7 @@ var opScripts = map[string]func(*stubLeg) host.RunState{
 		undo.Compensation, undo.Phase = true, "Clean"
 		l.does(undo, "unmade a\n")
 		l.result.Compensation = []host.StepResult{{Step: undo, State: host.StepCompleted}}
+		l.run.Compensation = []host.UndoStep{{Title: "unmake a", State: host.StepCompleted}}
 		l.tell(&host.StepResult{Step: b, State: host.StepSkipped})
 		l.plan(host.StepFailed, a, b)
 		return host.RunFailed
@@ -383,7 +384,7 @@ func TestWhoMayDecide(t *testing.T) {
 			t.Errorf("%v asks nobody: %v", origin, log.order())
 		}
 		for _, line := range []string{
-			"approve gated ship", "reject gated ship", "signal paid", "run cancel gated", "run good --restart", "run good --no-depends", "run good --env prod",
+			"approve gated ship", "reject gated ship", "signal paid", "run cancel gated", "run undo gated", "run good --restart", "run good --no-depends", "run good --env prod",
 		} {
 			if o, log := w.prompt(s, line); o.String() != "refusal/refused" || !strings.Contains(log.text(), "a person") {
 				t.Errorf("%v, %s: %v, %s", origin, line, o, log.text())
@@ -397,7 +398,7 @@ func TestWhoMayDecide(t *testing.T) {
 		}
 		// What a person began in a protected environment is not gone on with.
 		run := w.host.ops.runs["gated"]
-		run.Env, run.State = "prod", host.RunInterrupted
+		run.Env, run.State, run.Resume = "prod", host.RunInterrupted, "run gated --run r_gated --resume"
 		for _, line := range []string{"run gated --run r_gated", "run gated --run r_gated --resume"} {
 			if o, log := w.prompt(s, line); o.String() != "refusal/refused" || !strings.Contains(log.text(), "a run in prod, which is protected") {
 				t.Errorf("%v, %s: %v, %s", origin, line, o, log.text())

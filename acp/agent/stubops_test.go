@@ -72,6 +72,9 @@ func (o *stubOps) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun, 
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		run.State = state
+		if state == host.RunInterrupted {
+			run.Resume = "run " + run.Op + " --run " + run.ID + " --resume"
+		}
 		if state != host.RunWaiting {
 			run.Waits = nil
 		}

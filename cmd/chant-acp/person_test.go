@@ -12,7 +12,8 @@ import (
 
 // attempts are what a program tries in order to decide as a person would: lines of
 // sh, run by an allowed script. $CHANT is chant-acp, $RUN a run that waits at the
-// gate ship of the Op release, $URL and $TOKEN are those of the workspace's gateway.
+// gate ship of the Op release, $STOPPED one that was cancelled, $URL and $TOKEN are those
+// of the workspace's gateway.
 var attempts = map[string]string{
 	"plain":                "$CHANT prompt --yes approve release ship --run $RUN",
 	"without variables":    "env -u CHANT_ACP_TOKEN -u CHANT_ACP_ORIGIN $CHANT prompt --yes approve release ship --run $RUN",
@@ -21,6 +22,10 @@ var attempts = map[string]string{
 	"a session of its own": "env -u CHANT_ACP_TOKEN setsid $CHANT prompt --yes approve release ship --run $RUN",
 	"a double fork":        "(env -u CHANT_ACP_TOKEN setsid sh -c '$CHANT prompt --yes approve release ship --run $RUN >daemon 2>&1; echo done >>daemon' </dev/null >/dev/null 2>&1 &); until grep -q done daemon 2>/dev/null; do sleep 0.05; done; cat daemon",
 	"limits":               "ulimit -Hx unlimited 2>/dev/null; ulimit -x unlimited 2>/dev/null; env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN",
+	"undoing":              "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run undo release --run $STOPPED",
+	"resuming":             "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run release --env x --run $STOPPED --resume",
+	"cancelling":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run cancel release --run $RUN",
+	"restarting":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run release --run $RUN --restart",
 	"rejecting":            "env -u CHANT_ACP_TOKEN $CHANT prompt --yes reject release ship --run $RUN",
 	"confirming":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes destroy",
 	"allowing":             "env -u CHANT_ACP_TOKEN $CHANT allow --yes other",
@@ -54,7 +59,7 @@ func TestProgramsDecideNothing(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	files := map[string]string{
 		"chant-acp.yaml":       "version: 1\ncommands:\n  try: {summary: Try, exec: [sh, attempt]}\n  destroy: {summary: Destroy, exec: [touch, destroyed], effect: destroy}\n",
-		"release.op.yaml":      "name: release\nphases:\n  - name: Ship\n    steps: [{gate: ship}, {shell: touch shipped}]\n",
+		"release.op.yaml":      "name: release\nphases:\n  - name: Ship\n    steps: [{shell: echo}, {gate: ship}, {shell: touch shipped}]\nonFailure: [{name: U, steps: [{shell: touch undone}]}]\n",
 		"HEARTBEAT.md":         "```chant\nevery: 1h\ntry\n```\n",
 		"other/chant-acp.yaml": "version: 1\ncommands: {x: {summary: X, exec: [echo]}}\n",
 		"other/Makefile":       "all:\n",
@@ -68,6 +73,11 @@ func TestProgramsDecideNothing(t *testing.T) {
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
+	_, stopped, _ := strings.Cut(run("run release --env x"), "--run ")
+	stopped, _, _ = strings.Cut(stopped, "\n")
+	if text := run("run cancel --run " + stopped); !strings.Contains(text, "cancelled") {
+		t.Fatal(text)
+	}
 	text := run("run release")
 	_, id, found := strings.Cut(text, "--run ")
 	if id, _, _ = strings.Cut(id, "\n"); !found {
@@ -80,7 +90,7 @@ func TestProgramsDecideNothing(t *testing.T) {
 		if !tried(name) {
 			continue
 		}
-		script := fmt.Sprintf("CHANT=%s RUN=%s URL=%s TOKEN=%s\nexport CHANT RUN\n%s\n", binary(t), strings.TrimSpace(id), p.at.URL, p.at.Token, attempt)
+		script := fmt.Sprintf("CHANT=%s RUN=%s STOPPED=%s URL=%s TOKEN=%s\nexport CHANT RUN STOPPED\n%s\n", binary(t), strings.TrimSpace(id), stopped, p.at.URL, p.at.Token, attempt)
 		write(t, filepath.Join(dir, "attempt"), script)
 		said := run("try")
 		told := false
@@ -94,10 +104,13 @@ func TestProgramsDecideNothing(t *testing.T) {
 			t.Fatalf("%s: a gate was decided:\n%s\n%s", name, said, status)
 		}
 	}
-	for _, file := range []string{"destroyed", "shipped"} {
+	for _, file := range []string{"destroyed", "shipped", "undone"} {
 		if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
 			t.Errorf("%s is there", file)
 		}
+	}
+	if status := run("run status --run " + stopped); !strings.Contains(status, "state        cancelled") {
+		t.Errorf("what was cancelled went on:\n%s", status)
 	}
 	// A person can.
 	p.want(http.StatusOK, "POST", "/runs/"+strings.TrimSpace(id)+"/gates/ship", `{"decision":"approve"}`)

@@ -88,6 +88,31 @@ func TestEveryBitOfAJournal(t *testing.T) {
 	}
 }
 
+// Nor can any of a compensation that stopped: what was done of it is not done again.
+func TestEveryBitOfAnUndo(t *testing.T) {
+	r := newRig(t, undoing)
+	r.stopIn(named("ship"), host.StopCancelled)
+	res := r.stopIn(person(named("ship"), host.RunUndo), host.StopCancelled)
+	w := &waitingJournal{rig: r, res: res, path: r.rt.folder(res.Run.ID).journal(), before: r.read("log")}
+	var err error
+	if w.whole, err = os.ReadFile(w.path); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(w.whole)*8; i += testenv.Stride(89) {
+		text := slices.Clone(w.whole)
+		text[i/8] ^= 1 << (i % 8)
+		for _, mode := range []host.RunMode{host.RunUndo, host.RunResume} {
+			w.put(text)
+			if _, _, err := w.start(person(on(w.res), mode)); err == nil || !strings.Contains(err.Error(), "can't go on") && !strings.Contains(err.Error(), "unreadable") {
+				t.Fatalf("bit %d of byte %d: it went on: %v", i%8, i/8, err)
+			}
+		}
+	}
+	if w.read("log") != w.before {
+		t.Errorf("a step ran: %q", w.read("log"))
+	}
+}
+
 // A journal that was cut anywhere is read as far as it goes: no step runs again
 // without a word, and no gate is passed.
 func TestEveryPrefixOfAJournal(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/chant-acp/chant-acp/host"
@@ -20,9 +19,8 @@ type history struct {
 	began   time.Time
 	last    time.Time
 	steps   map[string]*stepHistory
-	current string // the key of the step that began last and is not over
 	failed  bool   // a step of the phases did
-	failing *entry
+	failing *entry // with which the compensation began: that of a failure, or a leg
 	cancel  *entry // was asked for while the last leg goes on
 	status  *entry // of the last leg; nil while it goes on, or where it was killed
 	set     map[string]string
@@ -145,7 +143,7 @@ func newHistory() *history {
 
 // take takes in the next entry. What can't follow what came before is an error.
 func (h *history) take(e entry) error {
-	if h.over() {
+	if h.over() && e.Kind != entryLeg {
 		return errors.New("the run was over")
 	}
 	if e.Kind != entryLeg && (h.legs == 0 || h.status != nil && e.Kind != entryDecide) {
@@ -175,10 +173,39 @@ func (h *history) takeLeg(e entry) error {
 	if e.Leg != h.legs+1 {
 		return fmt.Errorf("it is leg %d after leg %d", e.Leg, h.legs)
 	}
-	if h.legs == 0 {
+	if err := h.mayTakeUp(e.Mode); err != nil {
+		return err
+	}
+	switch {
+	case h.legs == 0:
 		h.began = e.Time
+	case e.Mode == legResume:
+		for _, s := range h.steps {
+			if s.end != nil && host.StepState(s.end.State) == host.StepCancelled {
+				s.end = nil
+			}
+		}
+	case e.Mode == legUndo:
+		h.failing = &e
 	}
 	h.legs, h.leg, h.cancel, h.status = e.Leg, e, nil, nil
+	return nil
+}
+
+// mayTakeUp says what keeps a leg of a mode from following.
+func (h *history) mayTakeUp(mode string) error {
+	switch {
+	case mode == "" && h.over():
+		return errors.New("the run was over")
+	case mode == "":
+	case mode == legResume && !h.cancelled():
+		return errors.New("the run is resumed, and was not cancelled")
+	case mode == legResume:
+	case mode != legUndo:
+		return fmt.Errorf("there is no mode %q of a leg", mode)
+	case h.legs == 0 || len(h.undo) == 0 || h.failing != nil || h.status != nil && !h.cancelled() && host.RunState(h.status.State) != host.RunInterrupted:
+		return errors.New("the run is undone, and there is nothing to undo")
+	}
 	return nil
 }
 
@@ -246,7 +273,7 @@ func (h *history) takeStep(e entry) error {
 		if s.waits != "" {
 			return fmt.Errorf("the step %s runs nothing", e.Step)
 		}
-		s.begun, h.current = true, e.Step
+		s.begun = true
 		return h.mayBegin(s, e.Step)
 	case entryAsk:
 		if err := s.takeAsk(e); err != nil {
@@ -359,15 +386,17 @@ func (h *history) takeEnd(s *stepHistory, e entry) error {
 	for name, value := range e.Set {
 		h.set[name] = value
 	}
-	if h.current == e.Step {
-		h.current = ""
-	}
 	return nil
 }
 
 // over says whether the journal holds the end of the run.
 func (h *history) over() bool {
 	return h.status != nil && !host.RunState(h.status.State).Open()
+}
+
+// cancelled says whether the run was, and has not been taken up since.
+func (h *history) cancelled() bool {
+	return h.status != nil && host.RunState(h.status.State) == host.RunCancelled
 }
 
 // ended says how a step ended; "" for one that did not.
@@ -379,21 +408,68 @@ func (h *history) ended(key string) host.StepState {
 }
 
 // interrupted are the titles of the steps that began and are not over, without
-// those that only wait.
+// those that only wait: of the compensation, once that began.
 func (h *history) interrupted() []string {
-	var titles []string
-	for key, s := range h.steps {
-		if s.begun && s.end == nil && s.pause == "" {
-			titles = append(titles, s.title+"\x00"+key)
-		}
-	}
-	return sortTitles(titles)
+	return h.titles(func(s *stepHistory) bool {
+		return s.end == nil && s.phase.undo == (h.failing != nil)
+	})
 }
 
-func sortTitles(keyed []string) []string {
-	slices.Sort(keyed)
-	for i, t := range keyed {
-		keyed[i], _, _ = strings.Cut(t, "\x00")
-	}
-	return keyed
+// stopped is interrupted, with the steps that were cancelled.
+func (h *history) stopped() []string {
+	return h.titles(func(s *stepHistory) bool {
+		return (s.end == nil || host.StepState(s.end.State) == host.StepCancelled) && s.phase.undo == (h.failing != nil)
+	})
 }
+
+// ran are the titles of all steps that began, but those of the compensation.
+func (h *history) ran() []string {
+	return h.titles(func(s *stepHistory) bool { return !s.phase.undo })
+}
+
+// titles are those of the steps that began and fit, in the order of the plan,
+// without those that only wait.
+func (h *history) titles(fits func(*stepHistory) bool) []string {
+	var keys []string
+	for key, s := range h.steps {
+		if s.begun && s.waits == "" && fits(s) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	titles := make([]string, len(keys))
+	for i, key := range keys {
+		titles[i] = h.steps[key].title
+	}
+	return titles
+}
+
+// compensation are the steps that undo, once that began. live says that a process
+// runs the run.
+func (h *history) compensation(live bool) (steps []host.UndoStep) {
+	if h.failing == nil {
+		return nil
+	}
+	for _, ph := range h.undo {
+		for _, s := range ph.steps {
+			u := host.UndoStep{State: host.StepPending}
+			if h.status != nil && host.RunState(h.status.State) == host.RunFailed {
+				u.State = host.StepSkipped
+			}
+			switch {
+			case s == nil:
+			case s.end != nil:
+				u = host.UndoStep{Title: s.title, State: host.StepState(s.end.State)}
+			case s.begun && live:
+				u = host.UndoStep{Title: s.title, State: host.StepRunning}
+			case s.begun:
+				u = host.UndoStep{Title: s.title, State: host.StepInterrupted}
+			}
+			steps = append(steps, u)
+		}
+	}
+	return steps
+}
+
+// undoable says whether the compensation can be asked for.
+func (h *history) undoable() bool { return h.mayTakeUp(legUndo) == nil && len(h.ran()) > 0 }

@@ -42,13 +42,37 @@ func (rt *Runtime) RunInfo(ctx context.Context, ref host.RunRef) (host.RunInfo, 
 		return host.RunInfo{}, err
 	}
 	i := rt.info(k)
-	if i.State == host.RunWaiting || i.State == host.RunInterrupted {
+	switch i.State {
+	case host.RunWaiting, host.RunInterrupted, host.RunCancelled:
 		i.Changed, err = rt.changed(ctx, k)
+	}
+	if i.State == host.RunCancelled && (i.Changed != "" || rt.isLast(k) != nil) {
+		i.Changed, i.Resume, i.Undo = "", "", ""
 	}
 	if err == nil && i.Changed == "" {
 		err = rt.lookForVoid(ctx, k, i.Waits)
 	}
+	if err == nil && len(i.Compensation) > 0 {
+		if found, steps, err := rt.find(ctx, host.RunRef{Op: k.Op, Env: k.Env, Params: k.Params}); err == nil && found.Config.Digest() == k.Config {
+			nameSteps(i.Compensation, steps)
+		}
+	}
 	return i, err
+}
+
+// nameSteps fills in the titles of the steps of a compensation that did not begin.
+func nameSteps(steps []host.UndoStep, p plan) {
+	var titles []string
+	for _, ph := range p.undo {
+		for _, s := range ph.steps {
+			titles = append(titles, s.title)
+		}
+	}
+	for i := range min(len(steps), len(titles)) {
+		if steps[i].Title == "" {
+			steps[i].Title = titles[i]
+		}
+	}
 }
 
 // lookForVoid says of each gate that waits, or was approved and not taken up yet,
@@ -131,13 +155,26 @@ func (q *queries) info(k *kept) host.RunInfo {
 	}
 	if h.failing != nil {
 		i.Step, i.Failure = h.failing.Title, h.failing.Error
+		i.Compensation = h.compensation(k.live)
+		if h.failing.Kind == entryLeg {
+			i.UndoneBy = h.failing.User
+		}
 	} else {
-		i.Step = strings.Join(h.interrupted(), ", ")
+		i.Step = strings.Join(h.stopped(), ", ")
 	}
 	i.Steps = h.leg.Steps
 	for key := range h.steps {
 		if !undoes(key) && h.ended(key) == host.StepCompleted {
 			i.Done++
+		}
+	}
+	if i.State == host.RunInterrupted || i.State == host.RunCancelled {
+		i.Resume = runLine(k.Op, k.id()) + " --resume"
+		if h.failing == nil {
+			i.NotUndone = h.ran()
+		}
+		if h.undoable() {
+			i.Undo = undoLine(k.Op, k.id())
 		}
 	}
 	if i.State.Open() {

@@ -32,12 +32,19 @@ const (
 	entryStatus  = "status"  // the process has let go of the run
 )
 
+// The modes of a leg that is more than the next one of a run.
+const (
+	legResume = "resume" // of a run that was cancelled: what was cancelled is done again
+	legUndo   = "undo"   // the compensation begins, because somebody asked for it
+)
+
 // entry is one line of a journal. Which fields count depends on Kind.
 type entry struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
 
-	Leg    int    `json:"leg,omitempty"` // leg
+	Leg    int    `json:"leg,omitempty"`  // leg
+	Mode   string `json:"mode,omitempty"` // one of the modes below, "" for none
 	PID    int    `json:"pid,omitempty"`
 	User   string `json:"user,omitempty"` // leg, cancel
 	Client string `json:"client,omitempty"`

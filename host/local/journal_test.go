@@ -47,6 +47,7 @@ func TestReadJournal(t *testing.T) {
 	const ask = `{"kind":"ask","step":"p2s1","pause":"p2s1","request":"q","digest":"d","asks":` +
 		`{"kind":"decision","payload":{"name":"go"},"ttlMs":60000,"createdAt":"2026-01-01T00:00:00Z"}}`
 	const failing = `{"kind":"failing","title":"t"}`
+	const resumed, undone = `{"kind":"leg","leg":2,"mode":"resume"}`, `{"kind":"leg","leg":2,"mode":"undo"}`
 	decide := func(option, at string) string {
 		return `{"kind":"decide","step":"p2s1","request":"q","decision":{"optionId":"` + option + `","at":"2026-01-01T00:` + at + `Z","digest":"d"}}`
 	}
@@ -70,6 +71,19 @@ func TestReadJournal(t *testing.T) {
 		{"killed and gone on with", []string{leg, start("p1s1"), `{"kind":"leg","leg":2}`, start("p1s1")}, "", ""},
 		{"failed and undone", and(ask, reject, rejected, failing, start("c1s1"), end("c1s1", "completed"), status("failed")), "", ""},
 		{"asked again", and(ask, approve, approved, start("p2s2"), `{"kind":"void","step":"p2s1"}`, ask, approve, approved, start("p2s2")), "", ""},
+		{"resumed after a cancel", []string{leg, start("p1s1"), end("p1s1", "cancelled"), status("cancelled"), resumed, start("p1s1"), end("p1s1", "completed")}, "", ""},
+		{"undone after a cancel", []string{leg, start("p1s1"), end("p1s1", "cancelled"), status("cancelled"), undone, start("c1s1"), end("c1s1", "completed"), status("failed")}, "", ""},
+		{"undone after a kill", []string{leg, start("p1s1"), undone, start("c1s1")}, "", ""},
+		{"resumed after a cancel of the compensation", []string{leg, start("p1s1"), undone, start("c1s1"), end("c1s1", "cancelled"), status("cancelled"), strings.Replace(resumed, "2", "3", 1), start("c1s1")}, "", ""},
+		{"undone twice", []string{leg, start("p1s1"), undone, strings.Replace(undone, "2", "3", 1)}, "", "the run is undone, and there is nothing to undo"},
+		{"undone while it waits", and(ask, status("waiting"), undone), "", "the run is undone, and there is nothing to undo"},
+		{"undone from the beginning", []string{strings.Replace(undone, "2", "1", 1)}, "", "the run is undone, and there is nothing to undo"},
+		{"undone after its end", and(ask, reject, rejected, failing, status("failed"), undone), "", "the run is undone, and there is nothing to undo"},
+		{"a step after the undo", []string{leg, start("p1s1"), undone, start("p1s1")}, "", "p1s1 comes after the run failed"},
+		{"a step of the undo again", []string{leg, start("p1s1"), undone, start("c1s1"), end("c1s1", "completed"), status("cancelled"), strings.Replace(resumed, "2", "3", 1), start("c1s1")}, "", "the step c1s1 was over"},
+		{"resumed, and not cancelled", []string{leg, start("p1s1"), status("interrupted"), resumed}, "", "the run is resumed, and was not cancelled"},
+		{"taken up after a cancel", []string{leg, status("cancelled"), `{"kind":"leg","leg":2}`}, "", "the run was over"},
+		{"a mode that is none", []string{leg, status("cancelled"), `{"kind":"leg","leg":2,"mode":"x"}`}, "", `there is no mode "x"`},
 		{"fields of a later version of the same format", []string{leg, `{"kind":"start","step":"p1s1","more":{}}`}, "", ""},
 		{"without entries", nil, "", "line 1 has no beginning behind it"},
 		{"no JSON", []string{leg}, "x\n", "line 3 is not what was written"},

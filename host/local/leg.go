@@ -78,8 +78,10 @@ func (l *leg) open(ctx context.Context) error {
 		return err
 	}
 	h := l.journal.history
-	if h.over() {
-		return l.rt.over(&kept{folder: l.folder, record: l.record, history: h})
+	if !l.fresh {
+		if err := l.rt.mayGoOn(l.req, &kept{folder: l.folder, record: l.record, history: h}); err != nil {
+			return err
+		}
 	}
 	l.history = h
 	if l.unguard, err = process.Hold(ctx, l.lock.File()); err != nil {
@@ -93,6 +95,12 @@ func (l *leg) open(ctx context.Context) error {
 	if !l.fresh {
 		e := firstLeg(l.record, l.plan, l.req.Actor)
 		e.Leg = h.legs + 1
+		switch {
+		case l.req.Mode == host.RunUndo:
+			e.Mode, e.Error = legUndo, fmt.Sprintf("undone by %s at %s", e.User, l.rt.o.Now().UTC().Format(time.RFC3339))
+		case h.cancelled():
+			e.Mode = legResume
+		}
 		if len(l.rejected) > 0 { // the plan is not there any more
 			e.Steps = h.leg.Steps
 		}
@@ -100,9 +108,24 @@ func (l *leg) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if h.failing != nil {
+		l.leavePhases()
+	}
 	// The run goes on after the call that started it, until it is stopped.
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return nil
+}
+
+// leavePhases notes that no step of the phases is run any more.
+func (l *leg) leavePhases() {
+	for _, ph := range l.plan.phases {
+		for _, s := range ph.steps {
+			s.told, s.state = true, host.StepSkipped
+			if known := l.history.steps[s.key]; known != nil && known.begun {
+				s.state = host.StepInterrupted
+			}
+		}
+	}
 }
 
 // append records what is about to be done, or was.
@@ -253,6 +276,7 @@ func (l *leg) conclude(v verdict) {
 	k := &kept{folder: l.folder, record: l.record, history: l.history}
 	l.mu.Unlock()
 	l.result.Run = l.rt.info(k)
+	nameSteps(l.result.Run.Compensation, l.plan)
 	l.result.Duration = time.Since(l.began)
 	l.result.Err = err
 }

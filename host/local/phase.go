@@ -121,22 +121,28 @@ func (l *leg) step(s *step) verdict {
 }
 
 // compensate undoes what it can, best effort: a phase that fails does not keep the
-// next one from running. ph is the phase that failed; nil where an earlier leg
-// began.
+// next one from running. ph is the phase that failed; nil where somebody asked for
+// it, or an earlier leg began.
 func (l *leg) compensate(ph *phase) verdict {
-	text := "The Op %s failed in the step %s. Its compensation begins."
-	if ph == nil {
-		text = "The Op %s failed before, in the step %s. Its compensation goes on."
-		l.result.Failed = &host.StepResult{
-			Step: host.StepInfo{Title: l.history.failing.Title}, State: host.StepFailed, Err: l.history.failing.Error,
-		}
-	} else if !l.fail(ph) {
+	if ph != nil && !l.fail(ph) {
 		return halted
+	}
+	var text string
+	switch began := l.history.failing; {
+	case ph != nil:
+		text = fmt.Sprintf("The Op %s failed in the step %s. Its compensation begins.", l.Op, l.result.Failed.Step.Title)
+	case began.Kind == entryFailing:
+		text = fmt.Sprintf("The Op %s failed before, in the step %s. Its compensation goes on.", l.Op, began.Title)
+		l.result.Failed = &host.StepResult{Step: host.StepInfo{Title: began.Title}, State: host.StepFailed, Err: began.Error}
+	case began.Leg == l.history.legs:
+		text = fmt.Sprintf("What the run %s of %s did is undone. Its compensation begins.", l.ID(), l.Op)
+	default:
+		text = fmt.Sprintf("The run %s of %s is %s. Its compensation goes on.", l.ID(), l.Op, began.Error)
 	}
 	if len(l.plan.undo) == 0 {
 		return failed
 	}
-	l.notice(text, l.Op, l.result.Failed.Step.Title)
+	l.notice("%s", text)
 	l.tellPlan()
 	for _, undo := range l.plan.undo {
 		if l.phase(undo) == halted {

@@ -246,3 +246,57 @@ func (q *queries) over(k *kept) error {
 	}
 	return &host.OpRefusal{Reason: fmt.Sprintf("The run %s is over: it is %s.", k.id(), k.state()), Runs: q.infos([]*kept{k})}
 }
+
+// toUndo finds the run that a line means to undo: the one run of the Op that has
+// stopped with something to undo, and is the last one of what it is.
+func (q *queries) toUndo(ref host.RunRef) (*kept, error) {
+	var newest *kept
+	var fit []*kept
+	seen := make(map[string]bool)
+	err := q.each(func(k *kept) bool {
+		if k.problem != "" || !k.fits(ref) || seen[k.identity()] {
+			return true
+		}
+		seen[k.identity()] = true
+		if newest == nil {
+			newest = k
+		}
+		if stopped := k.state() == host.RunInterrupted || k.state() == host.RunCancelled; stopped && (k.history.undoable() || k.history.failing != nil) {
+			fit = append(fit, k)
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(fit) == 1:
+		return fit[0], nil
+	case len(fit) > 1:
+		return nil, &host.OpRefusal{Reason: "More than one run fits that can be undone. Say which one with --run and its id.", Runs: q.infos(fit)}
+	case newest != nil:
+		return newest, nil // and hear why it can't be
+	}
+	return nil, &host.OpRefusal{Reason: fmt.Sprintf("There is no run of %s in this project.", quote(ref.Op)), Lines: []string{"run list"}}
+}
+
+// isLast refuses a run after which another one of its identity was begun: what it
+// left is that one's.
+func (q *queries) isLast(k *kept) error {
+	id := k.identity()
+	last, err := q.newest(id, "")
+	if err == nil && last == nil { // the pointer is lost
+		err = q.each(func(other *kept) bool {
+			if other.problem == "" && other.identity() == id {
+				last = other
+			}
+			return last == nil
+		})
+	}
+	if err != nil || last == nil || last.id() == k.id() {
+		return err
+	}
+	return &host.OpRefusal{
+		Reason: fmt.Sprintf("The run %s of %s was begun after the run %s, so what %s left can't be resumed or undone by itself any more.", last.id(), k.Op, k.id(), k.id()),
+		Lines:  []string{"run status --run " + last.id()}, Runs: q.infos([]*kept{last, k}),
+	}
+}

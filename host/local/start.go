@@ -39,6 +39,13 @@ func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun,
 	if req.Events == nil {
 		req.Events = func(host.OpEvent) {}
 	}
+	if req.Mode == host.RunUndo && req.Ref.ID == "" {
+		k, err := rt.toUndo(req.Ref)
+		if err != nil {
+			return nil, err
+		}
+		req.Ref.ID = k.id()
+	}
 	id := identity(rt.o.Root, req.Ref.Op, req.Ref.Env, req.Ref.Params)
 	if req.Ref.ID != "" {
 		k, err := rt.named(req.Ref)
@@ -66,6 +73,8 @@ func (rt *Runtime) StartOp(ctx context.Context, req host.OpRequest) (host.OpRun,
 			return nil, rt.unreadable(there, req.Ref)
 		}
 		return rt.begin(ctx, req, id, there)
+	case there != nil && (req.Mode == host.RunUndo || req.Mode == host.RunResume && there.state() == host.RunCancelled):
+		return rt.goOn(ctx, req, there)
 	case there == nil || !there.state().Open():
 		return rt.begin(ctx, req, id, there)
 	case req.Mode == host.RunRestart:
@@ -134,8 +143,11 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 			return nil, err
 		}
 	}
-	if req.Mode == host.RunResume {
+	switch req.Mode {
+	case host.RunResume:
 		return nil, &host.OpRefusal{Reason: "There is no run to resume.", Lines: []string{startLine(req.Ref)}}
+	case host.RunUndo: // it was removed meanwhile
+		return nil, noRun(req.Ref.ID)
 	}
 	tree := rt.lookAtTree(ctx)
 	found, steps, err := rt.find(ctx, req.Ref)
@@ -174,7 +186,7 @@ func (rt *Runtime) mayBeginAgain(req host.OpRequest, id string, before *kept) er
 		return &host.OpRefusal{Reason: fmt.Sprintf("There is no run %s of this project.", quote(req.Ref.ID)), Lines: []string{"run list"}}
 	}
 	if req.Mode != host.RunRestart {
-		return rt.over(before)
+		return rt.overNow(before)
 	}
 	open, err := rt.newest(id, "")
 	switch {
@@ -262,72 +274,6 @@ func (rt *Runtime) restart(ctx context.Context, req host.OpRequest, id string, t
 		return nil, err
 	}
 	return rt.begin(ctx, req, id, there)
-}
-
-// goOn takes up a run that waits or was interrupted.
-func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.OpRun, error) {
-	state := k.state()
-	line := "run " + quote(k.Op) + " --run " + k.id()
-	if state == host.RunRunning {
-		return nil, &host.OpRefusal{
-			Reason: fmt.Sprintf("The run %s of %s is running.", k.id(), k.Op),
-			Lines:  []string{"run log --run " + k.id() + " --follow", "run cancel --run " + k.id()}, Runs: rt.infos([]*kept{k}),
-		}
-	}
-	if state == host.RunInterrupted && req.Mode == host.RunOn {
-		return nil, &host.OpRefusal{
-			Reason: fmt.Sprintf("The run %s of %s was interrupted %s.", k.id(), k.Op, whereStopped(k.history)),
-			Lines:  []string{line + " --resume", line + " --restart"}, Runs: rt.infos([]*kept{k}),
-		}
-	}
-	if err := k.hasContext(req.Context); err != nil {
-		return nil, err
-	}
-	waits := rt.waits(k)
-	found, steps, findErr := rt.find(ctx, req.Ref)
-	why, err := rt.change(ctx, k, found, findErr)
-	if no := rejectedGates(waits); err == nil && why != "" && len(no) > 0 {
-		return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, rejected: no, notices: fmt.Sprintf(
-			"The compensation of the run %s can't be run, and what the run did is not undone: %s.", k.id(), why)})
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case findErr != nil:
-		return nil, findErr
-	case why != "":
-		return nil, &host.OpRefusal{
-			Reason: fmt.Sprintf("The run can't go on: %s.%s It can only be begun anew, or given up.", why, voided(waits)),
-			Lines:  []string{line + " --restart", "run cancel --run " + k.id()}, Runs: rt.infos([]*kept{k}),
-		}
-	}
-	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
-}
-
-// whereStopped says which step an interrupted run was in.
-func whereStopped(h *history) string {
-	switch titles := h.interrupted(); {
-	case len(titles) > 0:
-		return "in the step " + strings.Join(titles, ", and in ") + ". --resume does that step again, and then goes on"
-	case h.failing != nil:
-		return "in its compensation, between two steps. --resume goes on with it"
-	}
-	return "between two steps. --resume goes on with the next one"
-}
-
-// voided says which approvals count no more.
-func voided(waits []host.OpWait) (text string) {
-	for _, w := range waits {
-		if w.State == host.WaitApproved {
-			text += fmt.Sprintf(" The approval of %s by %s is void: it was for %s.", quote(w.Name), w.By, w.Digest)
-		}
-	}
-	return text
-}
-
-// rejectedGates are those that somebody rejected.
-func rejectedGates(waits []host.OpWait) []host.OpWait {
-	return slices.DeleteFunc(slices.Clone(waits), func(w host.OpWait) bool { return w.Kind != host.WaitGate || w.State != host.WaitRejected })
 }
 
 // take locks a run and starts a leg of it.

@@ -13,6 +13,9 @@ import (
 
 // waits are what an open run waits for, in the order of its steps.
 func (q *queries) waits(k *kept) []host.OpWait {
+	if k.history.failing != nil {
+		return nil // what is decided now changes nothing any more
+	}
 	now := q.now()
 	var keys []string
 	for key, s := range k.history.steps {

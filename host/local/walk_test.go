@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,8 @@ import (
 	"github.com/chant-acp/chant-acp/internal/testenv"
 )
 
-// A walk is a gated run that ends in the middle, once at every point where the
+// A walk is a gated run, which is approved, rejected, or cancelled and undone. It ends
+// in the middle, once at every point where the
 // runtime reads its clock, which it does before each entry of the journal, and
 // where it tells of something, which it does after.
 
@@ -47,16 +49,17 @@ phases:
     steps: [{shell: "echo apply >> log; echo apply"}]
 onFailure:
   - name: Undo
-    steps: [{shell: "echo undo >> log; echo undo"}]
+    steps: [{shell: "echo undo >> log; echo undo"}, {shell: "echo undo2 >> log; echo undo2"}]
 `
 
 // walkSteps are the steps of the walk by the word that each writes to the log.
-var walkSteps = map[string]string{"b1": "p1s1", "p1": "p2s1", "p2": "p2s2", "apply": "p4s1", "undo": "c1s1"}
+var walkSteps = map[string]string{"b1": "p1s1", "p1": "p2s1", "p2": "p2s2", "apply": "p4s1", "undo": "c1s1", "undo2": "c1s2"}
 
 // walk is one process's way through the run. point is called at every point.
 type walk struct {
 	dir     string
 	approve bool
+	undo    bool // in the place of a decision
 	point   func()
 	rt      *Runtime
 }
@@ -80,7 +83,7 @@ func openWalk(dir string, approve bool, point func()) (*walk, error) {
 // leg takes the run as far as it goes; started hears of the run.
 func (w *walk) leg(mode host.RunMode, started func(host.OpRun)) (host.OpResult, error) {
 	run, err := w.rt.StartOp(context.Background(), host.OpRequest{
-		Ref: host.RunRef{Op: "walk"}, Mode: mode, Events: func(host.OpEvent) { w.point() },
+		Ref: host.RunRef{Op: "walk"}, Mode: mode, Events: func(host.OpEvent) { w.point() }, Actor: host.Actor{Person: true},
 	})
 	if err != nil {
 		return host.OpResult{}, err
@@ -108,6 +111,13 @@ func (w *walk) all(started func(host.OpRun)) error {
 	if err != nil || res.Run.State != host.RunWaiting {
 		return err
 	}
+	if w.undo {
+		if _, err := w.rt.CancelRun(context.Background(), host.RunRef{Op: "walk"}, host.Actor{}); err != nil {
+			return err
+		}
+		_, err = w.leg(host.RunUndo, started)
+		return err
+	}
 	if err := w.decide(); err != nil {
 		return err
 	}
@@ -126,6 +136,7 @@ func walkerMain(dir string) {
 		}
 	})
 	if err == nil {
+		w.undo = strings.HasSuffix(dir, "undo")
 		err = w.all(func(host.OpRun) {})
 	}
 	if err != nil {
@@ -197,19 +208,15 @@ func (w *walk) recover(t *testing.T) {
 		if s := k.history.steps["p3s1"]; s != nil && (s.end != nil || s.decision != nil) && !w.marked("deciding") {
 			t.Error("the gate was passed and nobody decided")
 		}
-		if k.state() == host.RunCancelled {
-			w.compare(t, before, done)
-			return
-		}
 	}
 	for range 10 {
 		k := w.settled(t)
-		if k != nil && !k.state().Open() {
+		if k != nil && !k.state().Open() && k.state() != host.RunCancelled {
 			break
 		}
 		mode := host.RunOn
-		if k != nil && k.state() == host.RunInterrupted {
-			mode = host.RunResume
+		if k != nil && k.state() != host.RunWaiting {
+			mode = w.takeUp(t, k)
 		}
 		if k != nil && k.state() == host.RunWaiting {
 			w.checkGate(t)
@@ -225,11 +232,57 @@ func (w *walk) recover(t *testing.T) {
 	if w.approve {
 		want = host.RunCompleted
 	}
-	if k := w.settled(t); k == nil || k.state() != want {
-		t.Errorf("in the end it is not %s: %+v", want, k)
+	k = w.settled(t)
+	if k == nil || k.state() != want {
+		t.Fatalf("in the end it is not %s: %+v", want, k)
+	}
+	if n := countState(k, host.StepCompleted); want == host.RunFailed && n != 2 {
+		t.Errorf("%d steps of the compensation completed", n)
 	}
 	w.compare(t, before, done)
-	w.countDecisions(t)
+	if k.history.failing == nil || k.history.failing.Kind != entryLeg {
+		w.countDecisions(t)
+	}
+}
+
+func countState(k *kept, state host.StepState) (n int) {
+	for _, s := range k.history.compensation(false) {
+		if s.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// takeUp is how a run that has stopped is taken up: it is resumed, or undone where it
+// is not to be approved and can be. What may not be without a person is tried first.
+func (w *walk) takeUp(t *testing.T, k *kept) host.RunMode {
+	before := w.counts()
+	tries := map[host.RunMode]bool{host.RunUndo: true}
+	if k.state() == host.RunCancelled || k.history.failing != nil && len(k.history.interrupted()) > 0 {
+		tries[host.RunResume] = true
+	}
+	if k.state() == host.RunInterrupted {
+		tries[host.RunOn] = true
+	}
+	for mode := range tries {
+		if _, err := w.rt.StartOp(t.Context(), host.OpRequest{Ref: host.RunRef{Op: "walk"}, Mode: mode}); err == nil {
+			t.Fatalf("nobody asked for it, and it is taken up with %v", mode)
+		}
+	}
+	if k.history.failing != nil {
+		_, err := w.rt.StartOp(t.Context(), host.OpRequest{Ref: host.RunRef{Op: "walk"}, Mode: host.RunUndo, Actor: host.Actor{Person: true}})
+		if !isRefusal(err, "ran before, and is not run again") {
+			t.Fatalf("it is undone twice: %v", err)
+		}
+	}
+	if after := w.counts(); !maps.Equal(before, after) {
+		t.Fatalf("refused, steps ran: %v, then %v", before, after)
+	}
+	if !w.approve && k.history.undoable() {
+		return host.RunUndo
+	}
+	return host.RunResume
 }
 
 // forge decides the gate in the copy of its question, as a step might.
@@ -345,23 +398,55 @@ func everyPoint(t *testing.T, try func(t *testing.T, at int, approve bool) walkE
 	}
 }
 
+// kill walks in another process, which kills itself at a point; false where it came
+// to its end before.
+func (w *walk) kill(t *testing.T, at int) bool {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), walkerVar+"="+w.dir, fmt.Sprintf("%s=%d", walkAtVar, at), "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+	if err != nil && !killed {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return killed
+}
+
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	everyPoint(t, func(t *testing.T, at int, approve bool) walkEnd {
 		w := newWalk(t, "kill", approve, func() {})
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), walkerVar+"="+w.dir, fmt.Sprintf("%s=%d", walkAtVar, at), "GORACE=atexit_sleep_ms=0")
-		out, err := cmd.CombinedOutput()
-		var exit *exec.ExitError
-		killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
-		if err != nil && !killed {
-			t.Fatalf("%v: %s", err, out)
-		}
+		killed := w.kill(t, at)
 		decided := w.marked("deciding")
 		w.recover(t)
 		return walkEnd{killed, decided}
 	})
 }
+
+// A run that was cancelled is undone once, wherever the process that does it dies.
+func TestKilledAtEveryPointOfAnUndo(t *testing.T) {
+	t.Parallel()
+	for at := undoFrom; at <= maxPoints; at += testenv.Stride(3) {
+		var killed bool
+		t.Run(strconv.Itoa(at), func(t *testing.T) {
+			w := newWalk(t, "kill-undo", false, func() {})
+			killed = w.kill(t, at)
+			w.undo = true
+			w.recover(t)
+		})
+		if !killed {
+			if at < undoFrom+10 {
+				t.Fatalf("the walk has %d points only", at)
+			}
+			return
+		}
+	}
+	t.Fatal("the walk never ends")
+}
+
+// undoFrom is about where the cancel of a walk is: what comes before is as in any.
+const undoFrom = 30
 
 func TestStoppedAtEveryPoint(t *testing.T) {
 	for _, why := range []host.Stop{host.StopLeaving, host.StopCancelled} {

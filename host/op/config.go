@@ -6,7 +6,7 @@ import (
 )
 
 // runVerbs are the words that follow run and are no Op.
-var runVerbs = []string{"list", "status", "log", "verify", "cancel", "signal"}
+var runVerbs = []string{"list", "status", "log", "verify", "cancel", "undo", "signal"}
 
 func (d *decoder) config(n *node, c *Config) {
 	if !d.fields(n, "an Op", "name", "overview", "taskQueue", "namespace", "phases", "depends", "onFailure", "searchAttributes") {

@@ -18,7 +18,7 @@ import (
 // Offer implements host.Host.
 func (p *Project) Offer(ctx context.Context, inv *command.Invocation) (host.Offer, bool, error) {
 	if inv.Kind == command.KindBuiltin {
-		if inv.Name != "run" || inv.Op == nil {
+		if inv.Op == nil || inv.Name != "run" && inv.Name != "run undo" {
 			return host.Offer{}, false, nil
 		}
 		set, err := p.loadOps(ctx, p.Dir(), inv.Op.Op, local.WithoutRun(p.o.Env), nil)

@@ -28,7 +28,7 @@ func (p *Project) Commit(ctx context.Context) (string, *bool) {
 // any other built-in, which starts nothing, the line.
 func (p *Project) Subject(ctx context.Context, inv *command.Invocation) (subject.Subject, error) {
 	if inv.Kind == command.KindBuiltin {
-		if inv.Name != "run" || inv.Op == nil {
+		if inv.Op == nil || inv.Name != "run" && inv.Name != "run undo" {
 			return subject.Of(subject.Work{Root: p.Dir(), Texts: []subject.Text{{Name: "the line", Value: inv.Line}}})
 		}
 		rt, err := p.runtime()

@@ -19,7 +19,7 @@ func (t *Turn) opBuiltin(inv *command.Invocation) outcome {
 	if err := t.mayDecide(inv); err != nil {
 		return t.refuse(err)
 	}
-	if inv.Name == "run" || inv.Name == "reject" {
+	if inv.Name == "run" || inv.Name == "run undo" || inv.Name == "reject" {
 		return t.later(inv, func() outcome { return t.runSteps(inv) })
 	}
 	return t.deferred(func() outcome {
@@ -53,8 +53,8 @@ func (t *Turn) opAgain(inv *command.Invocation) outcome {
 	return t.runSteps(inv)
 }
 
-// mayDecide refuses what only a person may do: to decide about a run, to begin it
-// anew or without what it depends on, and to run it in a protected environment.
+// mayDecide refuses what only a person may do: to decide about a run, to undo it, to
+// begin it anew or without what it depends on, and to run it in a protected environment.
 func (t *Turn) mayDecide(inv *command.Invocation) error {
 	why := t.noPerson()
 	if why == "" {
@@ -80,7 +80,8 @@ func deciding(line string) bool {
 	switch {
 	case len(words) == 0:
 		return false
-	case slices.Contains([]string{"approve", "reject", "signal", "confirm", "allow"}, words[0]), len(words) > 1 && words[0] == "run" && words[1] == "cancel":
+	case slices.Contains([]string{"approve", "reject", "signal", "confirm", "allow"}, words[0]),
+		len(words) > 1 && words[0] == "run" && (words[1] == "cancel" || words[1] == "undo"):
 		return true
 	}
 	return slices.Contains(words, "--restart") || slices.Contains(words, "--no-depends")
@@ -107,7 +108,8 @@ func (t *Turn) lookOrDecide(inv *command.Invocation) (outcome, error) {
 		return t.verifyRuns(rt, ref)
 	case "run cancel":
 		info, err := rt.CancelRun(t.context(), ref, t.actor())
-		return t.describeRun(info, fmt.Sprintf("%sThe run %s of %s is %s.\n", t.markOf(info.Env), info.ID, view.Code(info.Op), info.State)), err
+		return t.describeRun(info, fmt.Sprintf("%sThe run %s of %s is %s.%s\n", t.markOf(info.Env), info.ID, view.Code(info.Op), info.State,
+			view.StoppedText(info, t.noPerson() == ""))), err
 	case "approve":
 		w, err := rt.Decide(t.context(), gateAnswerOf(inv.Op, true, t.actor()))
 		return t.describeWait(w), err

@@ -50,9 +50,11 @@ func (t *Turn) markOf(env string) string {
 	return ""
 }
 
-func (t *Turn) actor() host.Actor { return host.Actor{Client: t.client.Name} }
+func (t *Turn) actor() host.Actor {
+	return host.Actor{Client: t.client.Name, Person: t.noPerson() == ""}
+}
 
-// runOp is `run <op>`.
+// runOp is `run <op>` and `run undo <op>`.
 func (t *Turn) runOp(inv *command.Invocation) outcome {
 	if e, ok := t.allowed(inv); !ok {
 		return e
@@ -67,13 +69,16 @@ func (t *Turn) runOp(inv *command.Invocation) outcome {
 	if t.wait(inv.Line, false) != nil {
 		return r.aboutRun(t.stoppedBeforeStart(inv.Line))
 	}
-	return r.advance(requestOf(inv.Op))
+	return r.advance(requestOf(inv))
 }
 
 // requestOf is what a line asks for.
-func requestOf(l *command.OpLine) host.OpRequest {
+func requestOf(inv *command.Invocation) host.OpRequest {
+	l := inv.Op
 	req := host.OpRequest{Ref: host.RunRef{ID: l.Run, Op: l.Op, Env: l.Env, Params: l.Params}, NoDepends: l.NoDepends, Context: l.Context}
 	switch {
+	case inv.Name == "run undo":
+		req.Mode = host.RunUndo
 	case l.Resume:
 		req.Mode = host.RunResume
 	case l.Restart:
@@ -182,12 +187,18 @@ func (r *opTurn) conclude(res host.OpResult) outcome {
 	case e.state == view.StateInterrupted: // by what res.Err says
 		e.state = view.StateFailed
 	}
+	if res.Run.UndoneBy != "" && view.Undone(res.Run) {
+		e.state = view.StateCompleted // which is what the line was for
+	}
+	if r.mark == "" { // the line does not say which run it is
+		r.mark = t.markOf(res.Run.Env)
+	}
 	if res.Failed != nil && e.state == view.StateFailed {
 		e.meta.ExitCode = res.Failed.ExitCode
 	}
 	e.meta.RunID = res.Run.ID
 	line := r.inv.Line
-	if r.inv.Name != "run" { // a rejection did its work
+	if r.inv.Name == "reject" { // which did its work
 		line = view.RunLine(res.Run)
 	}
 	text := view.RunClosing(r.mark, line, res, t.TextShown(), t.noPerson() == "")

@@ -24,25 +24,14 @@ func RunClosing(mark, line string, res host.OpResult, textShown, person bool) st
 	if res.Failed != nil {
 		b.WriteString(" " + failedStep(res.Failed))
 	}
-	if n := len(res.Compensation); n > 0 {
-		failed := 0
-		for _, s := range res.Compensation {
-			if s.State != host.StepCompleted {
-				failed++
-			}
-		}
-		fmt.Fprintf(&b, " Compensation: %d of %d steps completed.", n-failed, n)
-	}
+	b.WriteString(compensationText(res.Run))
 	if res.Err != nil {
 		b.WriteString(" " + Sentence(Said(OneLine(res.Err.Error()))))
 	}
 	if res.Run.LogLacks != "" {
 		b.WriteString(" " + LogLack(res.Run))
 	}
-	if res.Run.State == host.RunInterrupted {
-		b.WriteString(" To do that step again and go on" + resumeText(res.Run, person))
-	}
-	b.WriteString("\n")
+	b.WriteString(StoppedText(res.Run, person) + "\n")
 	return b.String()
 }
 
@@ -57,16 +46,19 @@ func runVerdict(res host.OpResult) string {
 	case host.RunCompleted:
 		return "completed in " + after
 	case host.RunFailed:
-		return "failed after " + after
+		switch {
+		case res.Run.UndoneBy == "":
+			return "failed after " + after
+		case Undone(res.Run):
+			return "undid the run in " + after
+		}
+		return "did not undo all of the run, after " + after
 	case host.RunWaiting:
 		return "waits, after " + after
 	case host.RunCancelled:
-		return "was cancelled after " + after
+		return "was cancelled after " + after + inStep(res.Run)
 	case host.RunInterrupted:
-		if res.Run.Step != "" {
-			return "was interrupted after " + after + ", in the step " + Code(OneLine(res.Run.Step))
-		}
-		return "was interrupted after " + after
+		return "was interrupted after " + after + inStep(res.Run)
 	}
 	return "is " + string(res.Run.State)
 }
@@ -80,15 +72,6 @@ func failedStep(s *host.StepResult) string {
 		text += ": " + Prose(brief.Runes(OneLine(s.Err), TitleRunes))
 	}
 	return SentenceEnd(text)
-}
-
-// resumeText goes on after "to go on": the line to type, and for a person the one
-// that begins anew.
-func resumeText(run host.RunInfo, person bool) string {
-	if !person {
-		return ", type\n\n" + Fenced(resumeLine(run, "--resume"))
-	}
-	return ", or to begin anew, type\n\n" + Fenced(resumeLine(run, "--resume")+"\n"+resumeLine(run, "--restart"))
 }
 
 func resumeLine(run host.RunInfo, flag string) string {
@@ -194,12 +177,13 @@ func RunText(r host.RunInfo, person bool) string {
 	row("failure", r.Failure)
 	row("problem", r.Problem)
 	row("log", r.LogLacks)
+	compensationRows(r, row)
 	text := Fenced(b.String()) + "\n"
-	if r.State == host.RunInterrupted && r.Changed == "" {
-		text += "\nTo go on" + resumeText(r, person) + "\n"
-	}
 	if r.Changed != "" {
 		return text + changedText(r, person)
+	}
+	if stopped := StoppedText(r, person); stopped != "" {
+		text += "\n" + strings.TrimSpace(stopped) + "\n"
 	}
 	return text + WaitingText(r)
 }
