@@ -26,6 +26,9 @@ func (r *Registry) Explain(words []string, o ParseOptions) (string, error) {
 		return b.String(), nil
 	}
 	row("runs", Quote(inv.Argv))
+	if o := inv.Origin(); o != nil {
+		row("from", strings.Join(o.Files, ", "))
+	}
 	row("in", inv.Dir)
 	row("variables", variableNames(inv.Env))
 	row("withheld", withheld)
