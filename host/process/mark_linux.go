@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"strconv"
@@ -64,5 +65,14 @@ func hardLimit(pid int) (uint64, error) {
 // Conceal keeps other processes of this user, root's apart, from what is this process's own: its
 // memory, and its open descriptors (PR_SET_DUMPABLE, see prctl(2) and ptrace(2), "Ptrace access
 // mode checking"). Without it a program opens the pipe on which an editor speaks to its agent, at
-// /proc/<pid>/fd, and speaks there as the person. What this process executes is not concealed.
-func Conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) } // does not fail with these arguments
+// /proc/<pid>/fd, and speaks there as the person. What this process executes is not concealed. Nor
+// is a process that is traced from its start: it has no secrets from its tracer, and strace would
+// see no names of files.
+func Conceal() {
+	var buf [4096]byte
+	text := buf[:readProc(os.Getpid(), "status", buf[:])]
+	if i := bytes.Index(text, []byte("\nTracerPid:\t")); i >= 0 && !bytes.HasPrefix(text[i:], []byte("\nTracerPid:\t0\n")) {
+		return
+	}
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // does not fail with these arguments
+}
