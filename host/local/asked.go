@@ -266,7 +266,7 @@ func (a asked) into(w *host.OpWait) {
 
 // stillApproved compares what the gates before a step let run with what they asked
 // about. Where it is something else they are asked again, which is told.
-func (l *leg) stillApproved(s *step) verdict {
+func (l *segment) stillApproved(s *step) verdict {
 	v := passed
 	for _, g := range s.gates {
 		why, err := l.differs(g)
@@ -284,7 +284,7 @@ func (l *leg) stillApproved(s *step) verdict {
 	return v
 }
 
-func (l *leg) differs(gate *step) (string, error) {
+func (l *segment) differs(gate *step) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock() // steps of a parallel phase end meanwhile
 	return l.rt.differs(l.folder, l.record, l.history, gate)
@@ -292,7 +292,7 @@ func (l *leg) differs(gate *step) (string, error) {
 
 // void takes back what came of a gate, for good: its question is not asked any
 // more, and another one will be.
-func (l *leg) void(gate *step, why string) error {
+func (l *segment) void(gate *step, why string) error {
 	l.mu.Lock()
 	h := *l.history.steps[gate.key] // what it was, for the sentence
 	l.mu.Unlock()
@@ -307,7 +307,7 @@ func (l *leg) void(gate *step, why string) error {
 		l.notice("The copy of what the gate %s asked is still there, and counts for nothing: %v.", quote(gate.Name), err)
 	}
 	l.mu.Lock()
-	gate.told, gate.state, gate.phase.changed = false, "", true
+	gate.reported, gate.state, gate.phase.changed = false, "", true
 	l.mu.Unlock()
 	if by == "" {
 		l.notice("The gate %s is asked anew: %s.", quote(gate.Name), why)

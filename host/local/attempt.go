@@ -22,7 +22,7 @@ var errStopped = errors.New("the run was stopped")
 
 // attempts runs a step as often as its profile allows, and records each attempt
 // before it is made.
-func (l *leg) attempts(s *step) verdict {
+func (l *segment) attempts(s *step) verdict {
 	began := time.Now()
 	out := l.newOutput(s)
 	r := &host.StepResult{Step: l.info(s), Attempts: 1}
@@ -37,8 +37,8 @@ func (l *leg) attempts(s *step) verdict {
 		if l.append(entry{Kind: entryStart, Step: s.key, Title: s.title, Attempt: r.Attempts}) != nil {
 			return l.halt(s, r)
 		}
-		l.tell(&host.StepStarted{Step: r.Step, Attempt: r.Attempts, Of: s.profile.Attempts})
-		c := &call{leg: l, step: s, out: out}
+		l.report(&host.StepStarted{Step: r.Step, Attempt: r.Attempts, Of: s.profile.Attempts})
+		c := &call{segment: l, step: s, out: out}
 		value, err := c.try(r.Attempts)
 		out.flush()
 		r.Duration, r.Tail, r.ExitCode = time.Since(began), out.tail(), activity.ExitCode(err)
@@ -60,7 +60,7 @@ func (l *leg) attempts(s *step) verdict {
 
 // try makes one attempt within its time.
 func (c *call) try(attempt int) (any, error) {
-	ctx := c.leg.ctx
+	ctx := c.segment.ctx
 	if limit := c.step.profile.StartToClose; limit > 0 {
 		var done context.CancelFunc
 		ctx, done = context.WithTimeoutCause(ctx, limit, errTimedOut)
@@ -76,13 +76,13 @@ func (c *call) try(attempt int) (any, error) {
 }
 
 // backOff waits before the next attempt; false says that the run was stopped.
-func (l *leg) backOff(s *step, r *host.StepResult, err error) bool {
+func (l *segment) backOff(s *step, r *host.StepResult, err error) bool {
 	wait := s.profile.Wait(r.Attempts)
 	text := l.mask().Text(err.Error())
 	if l.append(entry{Kind: entryRetry, Step: s.key, Attempt: r.Attempts, WaitMs: wait.Milliseconds(), Error: text}) != nil {
 		return false
 	}
-	l.tell(&host.StepRetry{StepID: r.Step.ID, Attempt: r.Attempts, Of: s.profile.Attempts, Err: text, Wait: wait})
+	l.report(&host.StepRetry{StepID: r.Step.ID, Attempt: r.Attempts, Of: s.profile.Attempts, Err: text, Wait: wait})
 	return l.rt.sleep(l.ctx, wait) == nil
 }
 
@@ -99,7 +99,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // complete records that a step is done, with what it leaves to later ones.
-func (l *leg) complete(s *step, r *host.StepResult, value any, set map[string]string) verdict {
+func (l *segment) complete(s *step, r *host.StepResult, value any, set map[string]string) verdict {
 	e := entry{Kind: entryEnd, Step: s.key, State: string(host.StepCompleted), Attempt: r.Attempts, DurationMs: r.Duration.Milliseconds(), Set: set}
 	if s.Outcome != nil {
 		v := bounded(pick(value, s.Outcome.From))
@@ -136,7 +136,7 @@ func bounded(v json.RawMessage) json.RawMessage {
 }
 
 // failed records that a step failed for good.
-func (l *leg) failed(s *step, r *host.StepResult) verdict {
+func (l *segment) failed(s *step, r *host.StepResult) verdict {
 	if l.append(entry{
 		Kind: entryEnd, Step: s.key, State: string(host.StepFailed), Attempt: r.Attempts, DurationMs: r.Duration.Milliseconds(),
 		ExitCode: r.ExitCode, Error: r.Err,
@@ -150,7 +150,7 @@ func (l *leg) failed(s *step, r *host.StepResult) verdict {
 
 // halt tells of a step that the run stopped in. Only a cancelled one is over; any
 // other may be done again.
-func (l *leg) halt(s *step, r *host.StepResult) verdict {
+func (l *segment) halt(s *step, r *host.StepResult) verdict {
 	r.State = host.StepInterrupted
 	if l.stopped() == host.StopCancelled {
 		r.State = host.StepCancelled
@@ -163,8 +163,8 @@ func (l *leg) halt(s *step, r *host.StepResult) verdict {
 	return halted
 }
 
-// over tells that a step came to an end in this leg.
-func (l *leg) over(s *step, r *host.StepResult) {
+// over tells that a step came to an end in this segment.
+func (l *segment) over(s *step, r *host.StepResult) {
 	if lack := l.log.Lacks(); lack != "" && r.State == host.StepFailed {
 		r.Warnings = append(r.Warnings, lack)
 	}
@@ -172,7 +172,7 @@ func (l *leg) over(s *step, r *host.StepResult) {
 		r.Warnings[i] = l.mask().Text(w)
 	}
 	l.mu.Lock()
-	s.told = true
+	s.reported = true
 	switch {
 	case s.phase.undo:
 		l.result.Compensation = append(l.result.Compensation, *r)
@@ -181,7 +181,7 @@ func (l *leg) over(s *step, r *host.StepResult) {
 		l.result.Failed = &failure
 	}
 	l.mu.Unlock()
-	l.tell(r)
+	l.report(r)
 }
 
 // permanent says whether another attempt would fail as well, or a retry profile says

@@ -68,7 +68,7 @@ func (rt *Runtime) endNow(k *kept, j *openEntries, why string, by host.Actor) er
 			Lines:  []string{"run " + quote(k.Op) + " --run " + k.id()},
 		}
 	}
-	if err := j.write(entry{Kind: entryLeg, Leg: h.legs + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.leg.Steps, Op: k.Op, Env: k.Env}); err != nil {
+	if err := j.write(entry{Kind: entrySegment, Segment: h.segments + 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: h.segment.Steps, Op: k.Op, Env: k.Env}); err != nil {
 		return err
 	}
 	return j.write(entry{Kind: entryStatus, State: string(host.RunCancelled), Error: why})

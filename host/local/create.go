@@ -19,8 +19,8 @@ import (
 )
 
 // firstLeg begins a journal.
-func firstLeg(r record, p plan, by host.Actor) entry {
-	return entry{Kind: entryLeg, Leg: 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: p.count(), Op: r.Op, Env: r.Env}
+func firstSegment(r record, p plan, by host.Actor) entry {
+	return entry{Kind: entrySegment, Segment: 1, PID: os.Getpid(), User: osUser(), Client: by.Client, Steps: p.count(), Op: r.Op, Env: r.Env}
 }
 
 // create makes the folder of a run, with the beginning of its journal: beside its

@@ -42,7 +42,7 @@ func newWaitingJournal(t *testing.T, decided bool) *waitingJournal {
 // put puts another journal in the place, and removes what was set aside.
 func (w *waitingJournal) put(text []byte) {
 	w.t.Helper()
-	for _, path := range asides(w.path) {
+	for _, path := range setAside(w.path) {
 		if err := os.Remove(path); err != nil {
 			w.t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestEveryBitOfAJournal(t *testing.T) {
 		if _, err := w.rt.Decide(t.Context(), approve(w.res.Run.ID, "go")); err == nil {
 			t.Fatalf("%s: its gate is passed", at)
 		}
-		kept := append(asides(w.path), w.path) // what another version wrote stays where it is
+		kept := append(setAside(w.path), w.path) // what another version wrote stays where it is
 		if got, err := os.ReadFile(kept[0]); err != nil || !slices.Equal(got, text) {
 			t.Fatalf("%s: it is not kept: %v", at, err)
 		}
@@ -204,7 +204,7 @@ func TestEveryBitOfARecord(t *testing.T) {
 		if err != nil || info.State != host.RunUnreadable || !strings.Contains(info.Problem, path) {
 			t.Fatalf("bit %d of byte %d: %+v, %v", i%8, i/8, info, err)
 		}
-		for _, aside := range asides(path) {
+		for _, aside := range setAside(path) {
 			if err := os.Remove(aside); err != nil {
 				t.Fatal(err)
 			}

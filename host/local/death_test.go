@@ -106,7 +106,7 @@ func zombie(pid int) bool {
 // What can't be recorded is not done.
 func TestNothingRunsWithoutItsEntry(t *testing.T) {
 	r := newRig(t, "name: two\noverview: x\nphases: [{name: P, steps: [{shell: echo one >> log}, {shell: echo two >> log}]}]\n")
-	started := make(chan *leg, 1)
+	started := make(chan *segment, 1)
 	first := true
 	run, _, err := r.start(host.OpRequest{Ref: host.RunRef{Op: "two"}, Events: func(ev host.OpEvent) {
 		if _, ok := ev.(*host.StepResult); ok && first {
@@ -117,7 +117,7 @@ func TestNothingRunsWithoutItsEntry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	started <- run.(*leg)
+	started <- run.(*segment)
 	res := run.Wait()
 	if res.Err == nil || res.Run.State != host.RunInterrupted || r.read("log") != "one\n" {
 		t.Errorf("%+v, log %q", res, r.read("log"))

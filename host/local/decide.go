@@ -72,7 +72,7 @@ func (rt *Runtime) gate(d host.GateAnswer) (*kept, host.OpWait, error) {
 		}
 		return k, w, err
 	}
-	name, wanted, pinned := cutDigest(d.Gate)
+	name, digestPrefix, pinned := cutDigest(d.Gate)
 	k, err := rt.resolve(d.Ref)
 	if err != nil {
 		return nil, host.OpWait{}, err
@@ -84,9 +84,9 @@ func (rt *Runtime) gate(d host.GateAnswer) (*kept, host.OpWait, error) {
 	var gates []string
 	for _, w := range waits {
 		if w.Kind == host.WaitGate && w.Name == name {
-			if digest := k.history.steps[pauseOf(w.RequestID)].digest; pinned && !strings.HasPrefix(digest, wanted) {
+			if digest := k.history.steps[pauseOf(w.RequestID)].digest; pinned && !strings.HasPrefix(digest, digestPrefix) {
 				return nil, host.OpWait{}, &host.OpRefusal{
-					Reason: fmt.Sprintf("The gate %s asks about %s, and not about %s.", quote(name), short(digest), wanted), Runs: rt.infos([]*kept{k}),
+					Reason: fmt.Sprintf("The gate %s asks about %s, and not about %s.", quote(name), short(digest), digestPrefix), Runs: rt.infos([]*kept{k}),
 				}
 			}
 			return k, w, nil

@@ -29,6 +29,6 @@
 // What can't be understood is renamed, never emptied, and the run is told of as
 // unreadable.
 //
-// Begin at [Runtime.StartOp] in start.go, which takes a line's wishes; leg.go is what a process
+// Begin at [Runtime.StartOp] in start.go, which takes a line's wishes; segment.go is what a process
 // does of a run, and decide.go what people do. host.OpEvents come out.
 package local

@@ -14,17 +14,17 @@ import (
 
 // history is what a journal says.
 type history struct {
-	legs    int
-	leg     entry // the last one
-	began   time.Time
-	last    time.Time
-	steps   map[string]*stepHistory
-	failed  bool   // a step of the phases did
-	failing *entry // with which the compensation began: that of a failure, or a leg
-	cancel  *entry // was asked for while the last leg goes on
-	status  *entry // of the last leg; nil while it goes on, or where it was killed
-	set     map[string]string
-	lacks   string // why the log is not whole; "" where it is
+	segments int
+	segment  entry // the last one
+	began    time.Time
+	last     time.Time
+	steps    map[string]*stepHistory
+	failed   bool   // a step of the phases did
+	failing  *entry // with which the compensation began: that of a failure, or a segment
+	cancel   *entry // was asked for while the last segment goes on
+	status   *entry // of the last segment; nil while it goes on, or where it was killed
+	set      map[string]string
+	lacks    string // why the log is not whole; "" where it is
 
 	header journalHeader
 	lines  int // that were read
@@ -36,7 +36,7 @@ type history struct {
 // stepHistory is what is known of one step.
 type stepHistory struct {
 	title string
-	begun bool   // in some leg
+	begun bool   // in some segment
 	pause string // the id of what it waits for
 	asked string // the id of the question
 	asks  pause.Request
@@ -143,10 +143,10 @@ func newHistory() *history {
 
 // take takes in the next entry. What can't follow what came before is an error.
 func (h *history) take(e entry) error {
-	if h.over() && e.Kind != entryLeg {
+	if h.over() && e.Kind != entrySegment {
 		return errors.New("the run was over")
 	}
-	if e.Kind != entryLeg && (h.legs == 0 || h.status != nil && e.Kind != entryDecide) {
+	if e.Kind != entrySegment && (h.segments == 0 || h.status != nil && e.Kind != entryDecide) {
 		return fmt.Errorf("no process had taken the run up before the entry %q", e.Kind)
 	}
 	h.last = e.Time
@@ -154,8 +154,8 @@ func (h *history) take(e entry) error {
 		h.lacks = e.LogLacks
 	}
 	switch e.Kind {
-	case entryLeg:
-		return h.takeLeg(e)
+	case entrySegment:
+		return h.takeSegment(e)
 	case entryCancel:
 		h.cancel = &e
 		return nil
@@ -169,15 +169,15 @@ func (h *history) take(e entry) error {
 	return fmt.Errorf("there is no entry %q", e.Kind)
 }
 
-func (h *history) takeLeg(e entry) error {
-	if e.Leg != h.legs+1 {
-		return fmt.Errorf("it is leg %d after leg %d", e.Leg, h.legs)
+func (h *history) takeSegment(e entry) error {
+	if e.Segment != h.segments+1 {
+		return fmt.Errorf("it is leg %d after leg %d", e.Segment, h.segments)
 	}
 	if err := h.mayTakeUp(e.Mode); err != nil {
 		return err
 	}
 	switch {
-	case h.legs == 0:
+	case h.segments == 0:
 		h.began = e.Time
 	case e.Mode == legResume:
 		for _, s := range h.steps {
@@ -188,11 +188,11 @@ func (h *history) takeLeg(e entry) error {
 	case e.Mode == legUndo:
 		h.failing = &e
 	}
-	h.legs, h.leg, h.cancel, h.status = e.Leg, e, nil, nil
+	h.segments, h.segment, h.cancel, h.status = e.Segment, e, nil, nil
 	return nil
 }
 
-// mayTakeUp says what keeps a leg of a mode from following.
+// mayTakeUp says what keeps a segment of a mode from following.
 func (h *history) mayTakeUp(mode string) error {
 	switch {
 	case mode == "" && h.over():
@@ -203,7 +203,7 @@ func (h *history) mayTakeUp(mode string) error {
 	case mode == legResume:
 	case mode != legUndo:
 		return fmt.Errorf("there is no mode %q of a leg", mode)
-	case h.legs == 0 || len(h.undo) == 0 || h.failing != nil || h.status != nil && !h.cancelled() && host.RunState(h.status.State) != host.RunInterrupted:
+	case h.segments == 0 || len(h.undo) == 0 || h.failing != nil || h.status != nil && !h.cancelled() && host.RunState(h.status.State) != host.RunInterrupted:
 		return errors.New("the run is undone, and there is nothing to undo")
 	}
 	return nil

@@ -156,13 +156,13 @@ func (q *queries) info(k *kept) host.RunInfo {
 	if h.failing != nil {
 		i.Step, i.Failure = h.failing.Title, h.failing.Error
 		i.Compensation = h.compensation(k.live)
-		if h.failing.Kind == entryLeg {
+		if h.failing.Kind == entrySegment {
 			i.UndoneBy = h.failing.User
 		}
 	} else {
 		i.Step = strings.Join(h.stopped(), ", ")
 	}
-	i.Steps = h.leg.Steps
+	i.Steps = h.segment.Steps
 	for key := range h.steps {
 		if !undoes(key) && h.ended(key) == host.StepCompleted {
 			i.Done++

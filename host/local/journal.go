@@ -20,7 +20,7 @@ import (
 
 // The kinds of entries.
 const (
-	entryLeg     = "leg"     // a process takes the run up
+	entrySegment = "leg"     // a process takes the run up: a segment begins
 	entryStart   = "start"   // an attempt of a step is about to begin
 	entryRetry   = "retry"   // it failed, and the next one follows
 	entryAsk     = "ask"     // a step waits for somebody or something
@@ -43,14 +43,14 @@ type entry struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
 
-	Leg    int    `json:"leg,omitempty"`  // leg
-	Mode   string `json:"mode,omitempty"` // one of the modes below, "" for none
-	PID    int    `json:"pid,omitempty"`
-	User   string `json:"user,omitempty"` // leg, cancel
-	Client string `json:"client,omitempty"`
-	Steps  int    `json:"steps,omitempty"` // how many the phases have
-	Op     string `json:"op,omitempty"`    // for those who look where the record is lost
-	Env    string `json:"env,omitempty"`
+	Segment int    `json:"leg,omitempty"`  // leg
+	Mode    string `json:"mode,omitempty"` // one of the modes below, "" for none
+	PID     int    `json:"pid,omitempty"`
+	User    string `json:"user,omitempty"` // leg, cancel
+	Client  string `json:"client,omitempty"`
+	Steps   int    `json:"steps,omitempty"` // how many the phases have
+	Op      string `json:"op,omitempty"`    // for those who look where the record is lost
+	Env     string `json:"env,omitempty"`
 
 	Step    string `json:"step,omitempty"` // its key
 	Title   string `json:"title,omitempty"`
@@ -213,7 +213,7 @@ func (h *history) read(f *os.File) (*journal.Log, int64, error) {
 	end, extentErr := log.Extent()
 	h.lines = 1
 	err = h.takeLines(log, log.First(), end)
-	if err == nil && h.legs == 0 {
+	if err == nil && h.segments == 0 {
 		err = &journal.Damage{Line: 1, Problem: "has no beginning behind it"}
 	}
 	if err == nil {

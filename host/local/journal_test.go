@@ -167,7 +167,7 @@ func FuzzReadJournal(f *testing.F) {
 		if h.status != nil && !host.RunState(h.status.State).Open() {
 			return
 		}
-		if err := h.take(entry{Kind: entryLeg, Leg: h.legs + 1}); err != nil {
+		if err := h.take(entry{Kind: entrySegment, Segment: h.segments + 1}); err != nil {
 			t.Fatal(err)
 		}
 		k := &kept{history: h}
@@ -191,7 +191,7 @@ func TestTheJournalIsCutAndGoneOnWith(t *testing.T) {
 		t.Error("an entry of any size was taken")
 	}
 	h, err := readJournal(path)
-	if err != nil || h.legs != 1 || !h.steps["p1s1"].begun {
+	if err != nil || h.segments != 1 || !h.steps["p1s1"].begun {
 		t.Errorf("%+v, %v", h, err)
 	}
 }

@@ -47,7 +47,7 @@ func (k *kept) read(live bool) {
 	if lost != "" {
 		k.record = record{ID: k.id()}
 		if k.history != nil {
-			k.Op, k.Env = k.history.leg.Op, k.history.leg.Env
+			k.Op, k.Env = k.history.segment.Op, k.history.segment.Env
 		}
 	}
 }
@@ -75,12 +75,12 @@ func (k *kept) lost(path string, err error) string {
 // before is what a damaged journal says up to its damage: read, or kept aside.
 // nil where that is nothing.
 func (k *kept) before(read *history) *history {
-	for _, path := range asides(k.journal()) {
-		if read == nil || read.legs == 0 {
+	for _, path := range setAside(k.journal()) {
+		if read == nil || read.segments == 0 {
 			read, _ = readJournal(path) // what can't be read says nothing
 		}
 	}
-	if read == nil || read.legs == 0 {
+	if read == nil || read.segments == 0 {
 		return nil
 	}
 	return read
@@ -96,7 +96,7 @@ func asideOf(path string) string {
 }
 
 // asides are what was set aside of a file before, sorted.
-func asides(path string) []string {
+func setAside(path string) []string {
 	entries, _ := os.ReadDir(filepath.Dir(path)) // a folder that can't be read holds nothing to tell of
 	var found []string
 	for _, e := range entries {
@@ -108,7 +108,7 @@ func asides(path string) []string {
 }
 
 func asidesOf(path string) string {
-	if found := asides(path); len(found) > 0 {
+	if found := setAside(path); len(found) > 0 {
 		return "; what was there is kept as " + strings.Join(found, ", ")
 	}
 	return ""

@@ -19,9 +19,9 @@ const (
 // stepOutput is where all that a step prints goes: to the log, to the events, and
 // the end of it into the result.
 type stepOutput struct {
-	leg    *leg
-	id     string
-	prefix []byte // of each line; nil where the step runs alone
+	segment *segment
+	id      string
+	prefix  []byte // of each line; nil where the step runs alone
 
 	mu    sync.Mutex
 	lines *lineJoiner // nil where the step runs alone
@@ -29,8 +29,8 @@ type stepOutput struct {
 	rest  []byte      // of a line that is not whole
 }
 
-func (l *leg) newOutput(s *step) *stepOutput {
-	o := &stepOutput{leg: l, id: l.info(s).ID}
+func (l *segment) newOutput(s *step) *stepOutput {
+	o := &stepOutput{segment: l, id: l.info(s).ID}
 	if s.phase.parallel {
 		o.prefix = []byte("[" + brief.Runes(s.title, maxPrefix) + "] ")
 		o.lines = newJoiner(o.give)
@@ -42,7 +42,7 @@ func (l *leg) newOutput(s *step) *stepOutput {
 func (o *stepOutput) header(s string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, _ = o.leg.log.Write([]byte(s))
+	_, _ = o.segment.log.Write([]byte(s))
 }
 
 // Write takes what a step prints, as it comes. It never fails.
@@ -60,7 +60,7 @@ func (o *stepOutput) Write(p []byte) (int, error) {
 
 // say prints a sentence of ours, on a line of its own.
 func (o *stepOutput) say(format string, args ...any) {
-	_, _ = o.Write([]byte(o.leg.mask().Text(fmt.Sprintf(format, args...)) + "\n"))
+	_, _ = o.Write([]byte(o.segment.mask().Text(fmt.Sprintf(format, args...)) + "\n"))
 }
 
 // give passes on what may be shown.
@@ -68,8 +68,8 @@ func (o *stepOutput) give(p []byte) {
 	if o.prefix != nil {
 		p = slices.Concat(o.prefix, p)
 	}
-	_, _ = o.leg.log.Write(p)
-	o.leg.tell(&host.StepOutput{StepID: o.id, Data: p})
+	_, _ = o.segment.log.Write(p)
+	o.segment.report(&host.StepOutput{StepID: o.id, Data: p})
 }
 
 // flush passes on a line that was never ended.

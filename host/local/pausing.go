@@ -19,10 +19,10 @@ func long(s *step) bool {
 }
 
 // pause asks for what a step waits for, or finds what came of it.
-func (l *leg) pause(s *step) verdict {
+func (l *segment) pause(s *step) verdict {
 	began := time.Now()
 	r := &host.StepResult{Step: l.info(s), Attempts: 1}
-	l.tell(&host.StepStarted{Step: r.Step, Attempt: 1, Of: 1})
+	l.report(&host.StepStarted{Step: r.Step, Attempt: 1, Of: 1})
 	w, err := l.ask(s)
 	if err == nil && s.Kind == op.Gate {
 		w, err = l.askAnew(s, w)
@@ -53,7 +53,7 @@ func (l *leg) pause(s *step) verdict {
 
 // askAnew asks a gate once more whose question is about something else than what
 // would run now. A rejection holds all the same.
-func (l *leg) askAnew(s *step, w host.OpWait) (host.OpWait, error) {
+func (l *segment) askAnew(s *step, w host.OpWait) (host.OpWait, error) {
 	if w.State != host.WaitOpen && w.State != host.WaitApproved {
 		return w, nil
 	}
@@ -67,8 +67,8 @@ func (l *leg) askAnew(s *step, w host.OpWait) (host.OpWait, error) {
 	return l.ask(s)
 }
 
-// spoil keeps the leg from going on: what it waits for can't be known.
-func (l *leg) spoil(err error) {
+// spoil keeps the segment from going on: what it waits for can't be known.
+func (l *segment) spoil(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fault == nil {
@@ -78,7 +78,7 @@ func (l *leg) spoil(err error) {
 
 // ask asks for what a step waits for, unless that was done, and looks what was
 // decided.
-func (l *leg) ask(s *step) (host.OpWait, error) {
+func (l *segment) ask(s *step) (host.OpWait, error) {
 	l.mu.Lock()
 	asked := l.history.steps[s.key] != nil && l.history.steps[s.key].pause != ""
 	l.mu.Unlock()
@@ -87,9 +87,9 @@ func (l *leg) ask(s *step) (host.OpWait, error) {
 			return host.OpWait{}, err
 		}
 	}
-	w, aside, unpublished, err := l.look(s)
-	if aside != "" {
-		l.notice("What was there in the place of the copy of %s was not written by this run. It counts for nothing, and is kept as %s.", s.title, aside)
+	w, moved, unpublished, err := l.look(s)
+	if moved != "" {
+		l.notice("What was there in the place of the copy of %s was not written by this run. It counts for nothing, and is kept as %s.", s.title, moved)
 	}
 	if unpublished != nil {
 		l.notice("The copy of %s, for steps to read, can't be written: %v.", s.title, unpublished)
@@ -99,7 +99,7 @@ func (l *leg) ask(s *step) (host.OpWait, error) {
 
 // look takes in what was decided meanwhile, records that the time ran out where it
 // did, and publishes the copy of the question.
-func (l *leg) look(s *step) (w host.OpWait, aside string, unpublished, err error) {
+func (l *segment) look(s *step) (w host.OpWait, moved string, unpublished, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fault != nil {
@@ -114,14 +114,14 @@ func (l *leg) look(s *step) (w host.OpWait, aside string, unpublished, err error
 			}
 		}
 		w = l.folder.wait(l.record, h, now)
-		aside, unpublished = l.publish(h, w)
+		moved, unpublished = l.publish(h, w)
 		return nil
 	})
-	return w, aside, unpublished, err
+	return w, moved, unpublished, err
 }
 
 // askFirst asks for what the journal holds no question for.
-func (l *leg) askFirst(s *step) error {
+func (l *segment) askFirst(s *step) error {
 	id := requestID(l.ID(), s.key)
 	digest := l.Digest
 	if s.Kind == op.Gate {
@@ -143,7 +143,7 @@ func (l *leg) askFirst(s *step) error {
 }
 
 // askAbout writes down what a gate is about to ask about.
-func (l *leg) askAbout(s *step) (digest string, err error) {
+func (l *segment) askAbout(s *step) (digest string, err error) {
 	tree := l.rt.lookAtTree(l.ctx)() // as it is now, and not when the run began
 	a := asked{Commit: tree.Commit, Clean: tree.Clean}
 	l.mu.Lock()
@@ -156,7 +156,7 @@ func (l *leg) askAbout(s *step) (digest string, err error) {
 }
 
 // question is what a step waits for, as it is kept.
-func (l *leg) question(s *step, id, digest string) (pause.Request, error) {
+func (l *segment) question(s *step, id, digest string) (pause.Request, error) {
 	var q pause.Request
 	about := question{
 		Run: l.ID(), Op: l.Op, Name: s.Name, Description: l.mask().Text(s.Description), Digest: digest, RequestID: id,
@@ -179,7 +179,7 @@ func (l *leg) question(s *step, id, digest string) (pause.Request, error) {
 }
 
 // settle goes on with what was decided.
-func (l *leg) settle(s *step, r *host.StepResult, w host.OpWait) verdict {
+func (l *segment) settle(s *step, r *host.StepResult, w host.OpWait) verdict {
 	switch {
 	case s.Kind == op.Sleep:
 		return l.complete(s, r, nil, nil)
@@ -205,7 +205,7 @@ func (d decision) rejection() string {
 }
 
 // pass records that the run goes on.
-func (l *leg) pass(s *step, r *host.StepResult) verdict {
+func (l *segment) pass(s *step, r *host.StepResult) verdict {
 	if l.append(entry{Kind: entryEnd, Step: s.key, State: string(host.StepCompleted)}) != nil {
 		return l.halt(s, r)
 	}

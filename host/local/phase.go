@@ -9,12 +9,12 @@ import (
 )
 
 // phase runs what is left of a phase.
-func (l *leg) phase(ph *phase) verdict {
+func (l *segment) phase(ph *phase) verdict {
 	left := false
 	for _, s := range ph.steps {
 		switch l.ended(s.key) {
 		case host.StepFailed:
-			return failed // in an earlier leg, which did not come further
+			return failed // in an earlier segment, which did not come further
 		case "":
 			left = true
 		}
@@ -29,7 +29,7 @@ func (l *leg) phase(ph *phase) verdict {
 }
 
 // sequence runs steps one after the other, up to one that does not pass.
-func (l *leg) sequence(steps []*step) verdict {
+func (l *segment) sequence(steps []*step) verdict {
 	for _, s := range steps {
 		if l.ended(s.key) != "" {
 			continue
@@ -43,7 +43,7 @@ func (l *leg) sequence(steps []*step) verdict {
 
 // parallel runs the steps of a phase at the same time, each to its end. What
 // waits comes after its siblings, and all of it is asked for at once.
-func (l *leg) parallel(ph *phase) verdict {
+func (l *segment) parallel(ph *phase) verdict {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var verdicts []verdict
@@ -104,26 +104,26 @@ func rank(v verdict) int {
 }
 
 // step runs one step, or waits for what it waits for.
-func (l *leg) step(s *step) verdict {
+func (l *segment) step(s *step) verdict {
 	if l.stopped() != host.StopNone {
 		return halted
 	}
 	l.setState(s, host.StepRunning)
-	l.tellChange(s, passed)
+	l.reportChange(s, passed)
 	var v verdict
 	if s.act != nil {
 		v = l.attempts(s)
 	} else {
 		v = l.pause(s)
 	}
-	l.tellChange(s, v)
+	l.reportChange(s, v)
 	return v
 }
 
 // compensate undoes what it can, best effort: a phase that fails does not keep the
 // next one from running. ph is the phase that failed; nil where somebody asked for
-// it, or an earlier leg began.
-func (l *leg) compensate(ph *phase) verdict {
+// it, or an earlier segment began.
+func (l *segment) compensate(ph *phase) verdict {
 	if ph != nil && !l.fail(ph) {
 		return halted
 	}
@@ -134,7 +134,7 @@ func (l *leg) compensate(ph *phase) verdict {
 	case began.Kind == entryFailing:
 		text = fmt.Sprintf("The Op %s failed before, in the step %s. Its compensation goes on.", l.Op, began.Title)
 		l.result.Failed = &host.StepResult{Step: host.StepInfo{Title: began.Title}, State: host.StepFailed, Err: began.Error}
-	case began.Leg == l.history.legs:
+	case began.Segment == l.history.segments:
 		text = fmt.Sprintf("What the run %s of %s did is undone. Its compensation begins.", l.ID(), l.Op)
 	default:
 		text = fmt.Sprintf("The run %s of %s is %s. Its compensation goes on.", l.ID(), l.Op, began.Error)
@@ -143,7 +143,7 @@ func (l *leg) compensate(ph *phase) verdict {
 		return failed
 	}
 	l.notice("%s", text)
-	l.tellPlan()
+	l.reportPlan()
 	for _, undo := range l.plan.undo {
 		if l.phase(undo) == halted {
 			return halted
@@ -154,7 +154,7 @@ func (l *leg) compensate(ph *phase) verdict {
 
 // giveUp ends a run that was rejected, and whose Op is not there any more to undo
 // anything with.
-func (l *leg) giveUp() verdict {
+func (l *segment) giveUp() verdict {
 	for _, w := range l.rejected {
 		key := pauseOf(w.RequestID)
 		l.mu.Lock()
@@ -162,7 +162,7 @@ func (l *leg) giveUp() verdict {
 		l.mu.Unlock()
 		d := decision{By: w.By, At: w.At, Note: w.Note}
 		r := host.StepResult{
-			Step:  host.StepInfo{ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, key), Title: title, Kind: string(op.Gate)},
+			Step:  host.StepInfo{ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.segments, key), Title: title, Kind: string(op.Gate)},
 			State: host.StepFailed, Attempts: 1, Err: l.mask().Text(d.rejection()), Wait: &w,
 		}
 		if l.append(entry{Kind: entryEnd, Step: key, State: string(host.StepFailed), Error: r.Err}) != nil {
@@ -171,7 +171,7 @@ func (l *leg) giveUp() verdict {
 		if l.result.Failed == nil {
 			l.result.Failed = &r
 		}
-		l.tell(&r)
+		l.report(&r)
 	}
 	f := l.result.Failed
 	if l.append(entry{Kind: entryFailing, Title: f.Step.Title, Error: f.Err}) != nil {
@@ -181,7 +181,7 @@ func (l *leg) giveUp() verdict {
 }
 
 // fail records which step failed first, before anything is undone.
-func (l *leg) fail(ph *phase) bool {
+func (l *segment) fail(ph *phase) bool {
 	if l.result.Failed == nil {
 		l.result.Failed = l.failedBefore(ph)
 	}
@@ -189,9 +189,9 @@ func (l *leg) fail(ph *phase) bool {
 	return l.append(entry{Kind: entryFailing, Title: f.Step.Title, Error: f.Err}) == nil
 }
 
-// failedBefore is the step of a phase that failed in an earlier leg, which did not
+// failedBefore is the step of a phase that failed in an earlier segment, which did not
 // come to the compensation.
-func (l *leg) failedBefore(ph *phase) *host.StepResult {
+func (l *segment) failedBefore(ph *phase) *host.StepResult {
 	r := &host.StepResult{State: host.StepFailed}
 	for _, s := range ph.steps {
 		if l.ended(s.key) == host.StepFailed {

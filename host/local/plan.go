@@ -33,11 +33,11 @@ type phase struct {
 	steps    []*step
 	mask     *envmask.Mask // the plan's
 
-	shown   host.PlanPhase // as it was last told of; leg.mu
-	changed bool           // since then; leg.mu
+	shown   host.PlanPhase // as it was last told of; segment.mu
+	changed bool           // since then; segment.mu
 }
 
-// step is one step of a plan. Its key is the same in every leg: p2s1 is the first
+// step is one step of a plan. Its key is the same in every segment: p2s1 is the first
 // step of the second phase, c1s1 the first one of the compensation as it runs.
 type step struct {
 	*op.Step
@@ -51,8 +51,8 @@ type step struct {
 	gates []*step // that let it run; none of one before the first gate, nor of compensation
 	lets  []*step // of a gate: the steps up to the next gate
 
-	state host.StepState // in this leg; leg.mu
-	told  bool           // that it is over
+	state    host.StepState // in this segment; segment.mu
+	reported bool           // that its end was reported
 }
 
 func (p plan) count() (n int) {

@@ -21,7 +21,7 @@ import (
 // call is one attempt of a step; it implements activity.Call for the action that
 // makes it.
 type call struct {
-	leg      *leg
+	segment  *segment
 	step     *step
 	out      *stepOutput
 	ctx      context.Context // ends when the run is stopped, or the attempt took too long
@@ -35,7 +35,7 @@ var _ activity.Call = (*call)(nil)
 func (c *call) Context() context.Context { return c.ctx }
 
 // Sleep implements activity.Call.
-func (c *call) Sleep(d time.Duration) error { return c.leg.rt.sleep(c.ctx, d) }
+func (c *call) Sleep(d time.Duration) error { return c.segment.rt.sleep(c.ctx, d) }
 
 // Say implements activity.Call.
 func (c *call) Say(format string, args ...any) { c.out.say(format, args...) }
@@ -53,7 +53,7 @@ func (c *call) Set(vars map[string]string) {
 
 // File implements activity.Call.
 func (c *call) File(name, extension string) string {
-	return filepath.Join(c.leg.folder.dir, name+"-"+c.step.key+extension)
+	return filepath.Join(c.segment.folder.dir, name+"-"+c.step.key+extension)
 }
 
 // HasOutcome implements activity.Call.
@@ -67,7 +67,7 @@ func (c *call) Run(p activity.Program) error {
 	}
 	name := filepath.Base(p.Argv[0])
 	switch {
-	case c.leg.stopped() != host.StopNone:
+	case c.segment.stopped() != host.StopNone:
 		return errStopped
 	case exit.Err != nil:
 		return fmt.Errorf("%s could not be followed to its end: %w", name, exit.Err)
@@ -80,11 +80,11 @@ func (c *call) Run(p activity.Program) error {
 }
 
 func (c *call) start(p activity.Program) (process.Exit, error) {
-	dir := c.leg.Root
+	dir := c.segment.Root
 	if p.Dir != "" {
 		dir = p.Dir
 		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(c.leg.Root, dir)
+			dir = filepath.Join(c.segment.Root, dir)
 		}
 	}
 	env, err := c.environ(p.Env)
@@ -95,7 +95,7 @@ func (c *call) start(p activity.Program) (process.Exit, error) {
 	if err != nil {
 		return process.Exit{}, activity.Final(err)
 	}
-	if err := c.leg.rt.foreign(path); err != nil {
+	if err := c.segment.rt.foreign(path); err != nil {
 		return process.Exit{}, activity.Final(err)
 	}
 	spec := process.Spec{Path: path, Argv: p.Argv, Dir: dir, Env: env}
@@ -104,7 +104,7 @@ func (c *call) start(p activity.Program) (process.Exit, error) {
 	if err != nil {
 		return process.Exit{}, err
 	}
-	exit := c.leg.follow(c.ctx, proc)
+	exit := c.segment.follow(c.ctx, proc)
 	flush()
 	c.warn(exit)
 	return exit, nil
@@ -154,7 +154,7 @@ func (c *call) warn(exit process.Exit) {
 
 // follow waits for a program, which a stop of the run reaches, and the end of its
 // time.
-func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
+func (l *segment) follow(ctx context.Context, p *process.Process) process.Exit {
 	l.mu.Lock()
 	l.programs[p] = struct{}{}
 	stops := l.stops
@@ -162,13 +162,13 @@ func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
 	for _, why := range stops {
 		p.Stop(cause(why))
 	}
-	untold := whenDone(ctx, func() {
+	stop := whenDone(ctx, func() {
 		if errors.Is(context.Cause(ctx), errTimedOut) {
 			p.Stop(process.TimedOut)
 		}
 	})
 	exit := p.Wait()
-	untold()
+	stop()
 	l.rt.mu.Lock()
 	l.rt.left[l.ID()] = append(l.rt.left[l.ID()], p.Remnant())
 	l.rt.mu.Unlock()
@@ -183,7 +183,7 @@ func (l *leg) follow(ctx context.Context, p *process.Process) process.Exit {
 
 // endLeft ends what earlier steps left behind, so that nothing of a run is at work
 // while a gate of it is asked.
-func (l *leg) endLeft(gate *step) {
+func (l *segment) endLeft(gate *step) {
 	l.rt.mu.Lock()
 	remnants := l.rt.left[l.ID()]
 	delete(l.rt.left, l.ID())
@@ -219,7 +219,7 @@ func whenDone(ctx context.Context, f func()) (undo func()) {
 // words of the line, what the run is, what earlier steps set, and the step's own,
 // each over the last.
 func (c *call) environ(own map[string]string) ([]string, error) {
-	l := c.leg
+	l := c.segment
 	env := newEnviron(WithoutRun(l.rt.o.Environ(l.req.Color)))
 	env.add(variables(l.Env, l.Params)...)
 	env.add(pause.StateVar + "=" + l.pauses().Root())

@@ -103,7 +103,7 @@ func (q *queries) ids() ([]string, error) {
 
 // made is when what was asked was written, also where it was set aside since.
 func (f folder) made() time.Time {
-	for _, path := range append([]string{f.record()}, asides(f.record())...) {
+	for _, path := range append([]string{f.record()}, setAside(f.record())...) {
 		if st, err := os.Lstat(path); err == nil {
 			return st.ModTime()
 		}

@@ -22,7 +22,7 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 	found, steps, findErr := rt.find(ctx, req.Ref)
 	why, err := rt.change(ctx, k, found, findErr)
 	if no := rejectedGates(waits); err == nil && why != "" && len(no) > 0 && req.Mode != host.RunUndo {
-		return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, rejected: no, notices: fmt.Sprintf(
+		return rt.take(ctx, req, &segment{folder: k.folder, record: k.record, rejected: no, notices: fmt.Sprintf(
 			"The compensation of the run %s can't be run, and what the run did is not undone: %s.", k.id(), why)})
 	}
 	switch {
@@ -33,7 +33,7 @@ func (rt *Runtime) goOn(ctx context.Context, req host.OpRequest, k *kept) (host.
 	case why != "":
 		return nil, rt.changedSince(req, k, why, waits)
 	}
-	return rt.take(ctx, req, &leg{folder: k.folder, record: k.record, config: found.Config, plan: steps})
+	return rt.take(ctx, req, &segment{folder: k.folder, record: k.record, config: found.Config, plan: steps})
 }
 
 // changedSince refuses to go on with a run whose Op is not what it was.

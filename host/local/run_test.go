@@ -434,12 +434,12 @@ func TestTimeLimit(t *testing.T) {
 	if rec.Context, _, err = r.rt.context(nil); err != nil {
 		t.Fatal(err)
 	}
-	f, err := r.rt.create(&rec, id, firstLeg(record{}, steps, host.Actor{}), steps)
+	f, err := r.rt.create(&rec, id, firstSegment(record{}, steps, host.Actor{}), steps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := &told{}
-	again, err := r.rt.take(t.Context(), host.OpRequest{Events: e.take}, &leg{folder: f, record: rec, config: found.Config, plan: steps, fresh: true})
+	again, err := r.rt.take(t.Context(), host.OpRequest{Events: e.take}, &segment{folder: f, record: rec, config: found.Config, plan: steps, fresh: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,11 +168,11 @@ func (rt *Runtime) begin(ctx context.Context, req host.OpRequest, id string, bef
 	if r.Context, notice, err = rt.context(req.Context); err != nil {
 		return nil, err
 	}
-	f, err := rt.create(&r, id, firstLeg(r, steps, req.Actor), steps)
+	f, err := rt.create(&r, id, firstSegment(r, steps, req.Actor), steps)
 	if err != nil {
 		return nil, err
 	}
-	run, err := rt.take(ctx, req, &leg{folder: f, record: r, config: found.Config, plan: steps, fresh: true, notices: notice})
+	run, err := rt.take(ctx, req, &segment{folder: f, record: r, config: found.Config, plan: steps, fresh: true, notices: notice})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(f.dir)) // nothing of it ever ran
 	}
@@ -276,8 +276,8 @@ func (rt *Runtime) restart(ctx context.Context, req host.OpRequest, id string, t
 	return rt.begin(ctx, req, id, there)
 }
 
-// take locks a run and starts a leg of it.
-func (rt *Runtime) take(ctx context.Context, req host.OpRequest, l *leg) (host.OpRun, error) {
+// take locks a run and starts a segment of it.
+func (rt *Runtime) take(ctx context.Context, req host.OpRequest, l *segment) (host.OpRun, error) {
 	lock, err := flock.Take(ctx, l.lockFile(), runWait)
 	if errors.Is(err, flock.ErrHeld) {
 		return nil, &host.OpRefusal{Reason: fmt.Sprintf("The run %s of %s is running.", l.ID(), l.Op), Lines: []string{"run status --run " + l.ID()}}

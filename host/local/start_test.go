@@ -174,9 +174,9 @@ func TestTheRepositoryOfARunStartsNothing(t *testing.T) {
 // runProgram runs a program in the project as a step does.
 func runProgram(t *testing.T, r *rig, argv []string) (string, error) {
 	t.Helper()
-	l := &leg{rt: r.rt, folder: folder{t.TempDir()}, record: record{Root: r.root}, history: newHistory()}
+	l := &segment{rt: r.rt, folder: folder{t.TempDir()}, record: record{Root: r.root}, history: newHistory()}
 	l.log = l.openLog()
-	c := &call{leg: l, ctx: t.Context(), out: &stepOutput{leg: l}}
+	c := &call{segment: l, ctx: t.Context(), out: &stepOutput{segment: l}}
 	l.req.Events, l.programs = func(host.OpEvent) {}, make(map[*process.Process]struct{})
 	var out strings.Builder
 	err := c.Run(activity.Program{Argv: argv, Value: &out, Quiet: true})

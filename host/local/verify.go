@@ -42,16 +42,16 @@ func (q *queries) verify(f folder) host.RunCheck {
 	r, err := f.readRecord()
 	c.Op = r.Op
 	c.Bad = append(c.Bad, badFile(f.record(), err)...)
-	for _, path := range asides(f.record()) {
+	for _, path := range setAside(f.record()) {
 		c.Bad = append(c.Bad, host.BadFile{Path: path, Problem: "was set aside"})
 	}
-	for _, path := range append([]string{f.journal()}, asides(f.journal())...) {
+	for _, path := range append([]string{f.journal()}, setAside(f.journal())...) {
 		h, err := readJournal(path)
 		if h != nil {
 			c.Lines += h.lines
 		}
-		if h != nil && h.legs > 0 && c.Op == "" {
-			c.Op = h.leg.Op
+		if h != nil && h.segments > 0 && c.Op == "" {
+			c.Op = h.segment.Op
 		}
 		if err == nil && path == f.journal() {
 			err = h.isOf(f, r)

@@ -120,7 +120,7 @@ func (d decision) into(w *host.OpWait) {
 // publish writes the copy of a question, with what was decided, into the folder
 // that steps are given. Nobody reads it back. What stood in its place and is
 // neither is kept, and aside says where.
-func (f folder) publish(s *stepHistory, w host.OpWait) (aside string, err error) {
+func (f folder) publish(s *stepHistory, w host.OpWait) (moved string, err error) {
 	request, err := json.Marshal(s.asks)
 	if err != nil {
 		return "", err

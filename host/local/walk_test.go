@@ -240,7 +240,7 @@ func (w *walk) recover(t *testing.T) {
 		t.Errorf("%d steps of the compensation completed", n)
 	}
 	w.compare(t, before, done)
-	if k.history.failing == nil || k.history.failing.Kind != entryLeg {
+	if k.history.failing == nil || k.history.failing.Kind != entrySegment {
 		w.countDecisions(t)
 	}
 }

@@ -19,14 +19,14 @@ import (
 // cancelPoll is how often a run looks whether another process asked for its end.
 const cancelPoll = 250 * time.Millisecond
 
-// leg is what one process does of a run, from where it was to where it stops. It
+// segment is what one process does of a run, from where it was to where it stops. It
 // implements host.OpRun.
-type leg struct {
+type segment struct {
 	rt *Runtime
 	folder
 	record
-	fresh   bool   // the journal begins with this leg already
-	notices string // what is told of before anything else; "" for nothing
+	fresh   bool   // the journal begins with this segment already
+	notices string // what is reported before anything else; "" for nothing
 	// rejected are the gates that end the run, where its Op is not there any more
 	// to go on with. Then config and plan are empty.
 	rejected []host.OpWait
@@ -37,13 +37,13 @@ type leg struct {
 	unguard  func() // takes the guard's hold of the lock away
 	journal  *openEntries
 	log      *caplog.Log
-	ctx      context.Context // ends when the leg is stopped
+	ctx      context.Context // ends when the segment is stopped
 	cancel   context.CancelFunc
 	began    time.Time
 	done     chan struct{}
 	result   host.OpResult
 
-	telling sync.Mutex // events are told one after the other
+	reporting sync.Mutex // events are reported one after the other
 
 	mu       sync.Mutex
 	history  *history // the journal's
@@ -53,8 +53,8 @@ type leg struct {
 	fault    error
 }
 
-// mask is what all that is told and kept goes through; see [Runtime.maskOf].
-func (l *leg) mask() *envmask.Mask {
+// mask is what all that is reported and kept goes through; see [Runtime.maskOf].
+func (l *segment) mask() *envmask.Mask {
 	if l.plan.mask == nil { // the Op is not there any more
 		return l.rt.mask
 	}
@@ -62,17 +62,17 @@ func (l *leg) mask() *envmask.Mask {
 }
 
 // ID implements host.OpRun.
-func (l *leg) ID() string { return l.folder.id() }
+func (l *segment) ID() string { return l.folder.id() }
 
 // Wait implements host.OpRun.
-func (l *leg) Wait() host.OpResult {
+func (l *segment) Wait() host.OpResult {
 	<-l.done
 	return l.result
 }
 
 // open reads the history under the lock, shares the lock with the guard, and
 // records that this process takes the run up.
-func (l *leg) open(ctx context.Context) error {
+func (l *segment) open(ctx context.Context) error {
 	var err error
 	if l.journal, err = openJournal(l.folder.journal(), l.rt.o.Now); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (l *leg) open(ctx context.Context) error {
 	l.log = l.openLog()
 	l.began = time.Now()
 	if !l.fresh {
-		e := firstLeg(l.record, l.plan, l.req.Actor)
-		e.Leg = h.legs + 1
+		e := firstSegment(l.record, l.plan, l.req.Actor)
+		e.Segment = h.segments + 1
 		switch {
 		case l.req.Mode == host.RunUndo:
 			e.Mode, e.Error = legUndo, fmt.Sprintf("undone by %s at %s", e.User, l.rt.o.Now().UTC().Format(time.RFC3339))
@@ -102,7 +102,7 @@ func (l *leg) open(ctx context.Context) error {
 			e.Mode = legResume
 		}
 		if len(l.rejected) > 0 { // the plan is not there any more
-			e.Steps = h.leg.Steps
+			e.Steps = h.segment.Steps
 		}
 		if err := l.append(e); err != nil {
 			return err
@@ -117,10 +117,10 @@ func (l *leg) open(ctx context.Context) error {
 }
 
 // leavePhases notes that no step of the phases is run any more.
-func (l *leg) leavePhases() {
+func (l *segment) leavePhases() {
 	for _, ph := range l.plan.phases {
 		for _, s := range ph.steps {
-			s.told, s.state = true, host.StepSkipped
+			s.reported, s.state = true, host.StepSkipped
 			if known := l.history.steps[s.key]; known != nil && known.begun {
 				s.state = host.StepInterrupted
 			}
@@ -129,7 +129,7 @@ func (l *leg) leavePhases() {
 }
 
 // append records what is about to be done, or was.
-func (l *leg) append(e entry) error {
+func (l *segment) append(e entry) error {
 	e.Title, e.Error = l.mask().Text(e.Title), l.mask().Text(e.Error)
 	if e.Outcome != nil {
 		e.Outcome = &outcome{e.Outcome.Name, l.mask().JSON(e.Outcome.Value)}
@@ -146,15 +146,15 @@ func (l *leg) append(e entry) error {
 	return l.fault
 }
 
-// ended says how a step ended in this leg or before.
-func (l *leg) ended(key string) host.StepState {
+// ended says how a step ended in this segment or before.
+func (l *segment) ended(key string) host.StepState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.history.ended(key)
 }
 
 // hasBegun says whether the journal holds a beginning of a step that is not over.
-func (l *leg) hasBegun(key string) bool {
+func (l *segment) hasBegun(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.history.steps[key]
@@ -162,7 +162,7 @@ func (l *leg) hasBegun(key string) bool {
 }
 
 // Stop implements host.OpRun.
-func (l *leg) Stop(why host.Stop) {
+func (l *segment) Stop(why host.Stop) {
 	l.mu.Lock()
 	l.stops = append(l.stops, why)
 	var running []*process.Process
@@ -184,7 +184,7 @@ func cause(why host.Stop) process.Cause {
 }
 
 // stopped is the first reason to stop, StopNone while there is none.
-func (l *leg) stopped() host.Stop {
+func (l *segment) stopped() host.Stop {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.stops) == 0 {
@@ -194,14 +194,14 @@ func (l *leg) stopped() host.Stop {
 }
 
 // run takes the run as far as it goes.
-func (l *leg) run() {
+func (l *segment) run() {
 	defer close(l.done)
 	defer l.close()
 	watch := l.watchForCancel()
 	if l.notices != "" {
 		l.notice("%s", l.notices)
 	}
-	l.tellPlan()
+	l.reportPlan()
 	var v verdict
 	if len(l.rejected) > 0 {
 		v = l.giveUp()
@@ -224,7 +224,7 @@ const (
 )
 
 // advance runs what is left of the phases, and the compensation where they fail.
-func (l *leg) advance() verdict {
+func (l *segment) advance() verdict {
 	if l.history.failing != nil {
 		return l.compensate(nil)
 	}
@@ -236,7 +236,7 @@ func (l *leg) advance() verdict {
 }
 
 // onwards runs what is left of the phases, from the first on.
-func (l *leg) onwards() verdict {
+func (l *segment) onwards() verdict {
 	for _, ph := range l.plan.phases {
 		switch v := l.phase(ph); v {
 		case passed:
@@ -250,7 +250,7 @@ func (l *leg) onwards() verdict {
 }
 
 // conclude records where the run stops and lets go of it.
-func (l *leg) conclude(v verdict) {
+func (l *segment) conclude(v verdict) {
 	e := entry{Kind: entryStatus, Step: ""}
 	switch v {
 	case passed:
@@ -271,7 +271,7 @@ func (l *leg) conclude(v verdict) {
 		delete(l.rt.left, l.ID()) // no gate is asked any more
 		l.rt.mu.Unlock()
 	}
-	l.tellRest(v)
+	l.reportRest(v)
 	l.mu.Lock()
 	k := &kept{folder: l.folder, record: l.record, history: l.history}
 	l.mu.Unlock()
@@ -281,9 +281,9 @@ func (l *leg) conclude(v verdict) {
 	l.result.Err = err
 }
 
-// close lets go of what the leg holds. While something may still run, the lock
+// close lets go of what the segment holds. While something may still run, the lock
 // stays with this process and its guard.
-func (l *leg) close() {
+func (l *segment) close() {
 	if l.cancel != nil {
 		l.cancel()
 	}
@@ -304,7 +304,7 @@ func (l *leg) close() {
 
 // watchForCancel stops the run when another process asks for it. The function
 // that it returns ends the watch.
-func (l *leg) watchForCancel() func() {
+func (l *segment) watchForCancel() func() {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -325,27 +325,27 @@ func (l *leg) watchForCancel() func() {
 	return func() { close(quit); <-done }
 }
 
-// cancelAsked says whether somebody asked for the end of this leg.
-func (l *leg) cancelAsked() bool {
+// cancelAsked says whether somebody asked for the end of this segment.
+func (l *segment) cancelAsked() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.journal.locked(l.ctx, func() error { return nil }) // what is wrong with it the next entry tells
 	return l.history.cancel != nil
 }
 
-// tell tells of an event.
-func (l *leg) tell(e host.OpEvent) {
-	l.telling.Lock()
-	defer l.telling.Unlock()
+// report passes an event on.
+func (l *segment) report(e host.OpEvent) {
+	l.reporting.Lock()
+	defer l.reporting.Unlock()
 	l.req.Events(e)
 }
 
-func (l *leg) notice(text string, args ...any) {
-	l.tell(&host.OpNotice{Text: l.mask().Text(fmt.Sprintf(text, args...))})
+func (l *segment) notice(text string, args ...any) {
+	l.report(&host.OpNotice{Text: l.mask().Text(fmt.Sprintf(text, args...))})
 }
 
-// tellPlan tells of all phases as they stand.
-func (l *leg) tellPlan() {
+// reportPlan reports all phases as they stand.
+func (l *segment) reportPlan() {
 	p := &host.OpPlan{RunID: l.ID(), Op: l.Op}
 	for _, ph := range l.plan.phases {
 		p.Phases = append(p.Phases, l.planned(ph))
@@ -358,12 +358,12 @@ func (l *leg) tellPlan() {
 			p.Phases = append(p.Phases, l.planned(ph))
 		}
 	}
-	l.tell(p)
+	l.report(p)
 }
 
 // planned is a phase as it stands. One that did not change is not looked at again:
 // an Op may have thousands.
-func (l *leg) planned(ph *phase) host.PlanPhase {
+func (l *segment) planned(ph *phase) host.PlanPhase {
 	l.mu.Lock()
 	shown, changed := ph.shown, ph.changed
 	ph.changed = false
@@ -385,9 +385,9 @@ func (l *leg) planned(ph *phase) host.PlanPhase {
 	return p
 }
 
-// tellChange tells of all phases where what one is now changes how it is shown: as
+// reportChange reports all phases where what one is now changes how it is shown: as
 // it begins and ends, and with what waits, fails or is stopped in it.
-func (l *leg) tellChange(s *step, v verdict) {
+func (l *segment) reportChange(s *step, v verdict) {
 	l.mu.Lock()
 	ph := s.phase
 	ph.changed = true
@@ -398,12 +398,12 @@ func (l *leg) tellChange(s *step, v verdict) {
 	same := v == passed && s.act != nil && ph.shown.State == host.StepRunning && left > 0
 	l.mu.Unlock()
 	if !same {
-		l.tellPlan()
+		l.reportPlan()
 	}
 }
 
 // stateOf is how far a step is.
-func (l *leg) stateOf(s *step) host.StepState {
+func (l *segment) stateOf(s *step) host.StepState {
 	if end := l.ended(s.key); end != "" {
 		return end
 	}
@@ -415,7 +415,7 @@ func (l *leg) stateOf(s *step) host.StepState {
 	return s.state
 }
 
-func (l *leg) setState(s *step, state host.StepState) {
+func (l *segment) setState(s *step, state host.StepState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.state, s.phase.changed = state, true
@@ -437,18 +437,18 @@ func phaseState(states []host.StepState) host.StepState {
 }
 
 // info is a step as others see it.
-func (l *leg) info(s *step) host.StepInfo {
+func (l *segment) info(s *step) host.StepInfo {
 	return host.StepInfo{
-		ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.legs, s.key), Title: s.title, Phase: s.phase.name, Kind: string(s.Kind),
+		ID: fmt.Sprintf("%s-%d-%s", l.ID(), l.history.segments, s.key), Title: s.title, Phase: s.phase.name, Kind: string(s.Kind),
 		Args: s.shown, Compensation: s.phase.undo, Parallel: s.phase.parallel,
 	}
 }
 
-// tellRest tells of the steps that were announced and did not come to their turn.
-func (l *leg) tellRest(v verdict) {
+// reportRest reports the steps that were announced and did not come to their turn.
+func (l *segment) reportRest(v verdict) {
 	state := host.StepSkipped
 	if v == waiting || v == halted && l.stopped() != host.StopCancelled {
-		state = host.StepPending // in another leg they may
+		state = host.StepPending // in another segment they may
 	}
 	phases := l.plan.phases
 	if l.history.failing != nil {
@@ -456,14 +456,14 @@ func (l *leg) tellRest(v verdict) {
 	}
 	for _, ph := range phases {
 		for _, s := range ph.steps {
-			if l.ended(s.key) == "" && !s.told {
-				s.told = true
+			if l.ended(s.key) == "" && !s.reported {
+				s.reported = true
 				l.setState(s, state)
-				l.tell(&host.StepResult{Step: l.info(s), State: state})
+				l.report(&host.StepResult{Step: l.info(s), State: state})
 			}
 		}
 	}
-	l.tellPlan()
+	l.reportPlan()
 }
 
 // undoes says whether the key of a step is one of the compensation.
