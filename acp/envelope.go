@@ -26,7 +26,7 @@ func parseEnvelope(line []byte) (envelope, *Error) {
 	if !utf8.Valid(line) {
 		return envelope{}, Errorf(CodeParseError, "the line is not UTF-8: send each message as one line of UTF-8 JSON")
 	}
-	if !valid(line) {
+	if !json.Valid(line) {
 		return envelope{}, Errorf(CodeParseError, "the line is not JSON: send each message as one line, ended by a newline")
 	}
 	switch line[0] {

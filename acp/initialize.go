@@ -2,7 +2,6 @@ package acp
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 )
 
@@ -86,31 +85,6 @@ type InitializeResponse struct {
 	Meta        Meta            `json:"_meta,omitempty"`
 }
 
-// AppendJSON implements Appender: an editor waits for this answer at each start,
-// and reflection would take longer than all else that makes it.
-func (r InitializeResponse) AppendJSON(b []byte) ([]byte, error) {
-	b = strconv.AppendInt(append(b, `{"protocolVersion":`...), int64(r.ProtocolVersion), 10)
-	b, err := r.AgentCapabilities.AppendJSON(append(b, `,"agentCapabilities":`...))
-	if err != nil {
-		return b, err
-	}
-	b = append(b, `,"authMethods":`...)
-	if len(r.AuthMethods) == 0 && r.AuthMethods != nil {
-		b = append(b, "[]"...)
-	} else if b, err = AppendValue(b, r.AuthMethods); err != nil {
-		return b, err
-	}
-	if i := r.AgentInfo; i != nil {
-		b = AppendString(append(b, `,"agentInfo":{"name":`...), i.Name)
-		if i.Title != "" {
-			b = AppendString(append(b, `,"title":`...), i.Title)
-		}
-		b = AppendString(append(b, `,"version":`...), i.Version)
-		b = append(b, '}')
-	}
-	return appendMeta(b, r.Meta)
-}
-
 // AuthMethod is a way to log in to an agent (schema type AuthMethod).
 type AuthMethod struct {
 	ID          string `json:"id"`
@@ -126,52 +100,6 @@ type AgentCapabilities struct {
 	PromptCapabilities  *PromptCapabilities  `json:"promptCapabilities,omitempty"`
 	SessionCapabilities *SessionCapabilities `json:"sessionCapabilities,omitempty"`
 	Meta                Meta                 `json:"_meta,omitempty"`
-}
-
-// AppendJSON implements Appender.
-func (c AgentCapabilities) AppendJSON(b []byte) ([]byte, error) {
-	start := len(b)
-	b = append(b, '{')
-	if c.LoadSession {
-		b = append(b, `"loadSession":true,`...)
-	}
-	if p := c.PromptCapabilities; p != nil {
-		b = appendOffers(append(b, `"promptCapabilities":`...), "true", offer{"image", p.Image}, offer{"audio", p.Audio}, offer{"embeddedContext", p.EmbeddedContext})
-		b = append(b, ',')
-	}
-	if s := c.SessionCapabilities; s != nil {
-		b = appendOffers(append(b, `"sessionCapabilities":`...), "{}", offer{"list", s.List != nil}, offer{"delete", s.Delete != nil}, offer{"resume", s.Resume != nil}, offer{"close", s.Close != nil})
-		b = append(b, ',')
-	}
-	if len(b) == start+1 { // nothing is offered
-		if len(c.Meta) == 0 {
-			return append(b, '}'), nil
-		}
-		b, err := appendMeta(b, c.Meta)
-		return slices.Delete(b, start+1, start+2), err // the comma
-	}
-	return appendMeta(b[:len(b)-1], c.Meta)
-}
-
-// offer is something that is offered, or not.
-type offer struct {
-	name string
-	made bool
-}
-
-// appendOffers appends an object of the offers that are made.
-func appendOffers(b []byte, value string, offers ...offer) []byte {
-	sep := byte('{')
-	for _, o := range offers {
-		if o.made {
-			b = append(append(append(append(b, sep, '"'), o.name...), '"', ':'), value...)
-			sep = ','
-		}
-	}
-	if sep == '{' {
-		b = append(b, '{')
-	}
-	return append(b, '}')
 }
 
 // PromptCapabilities are the kinds of content a prompt may hold beyond text and
