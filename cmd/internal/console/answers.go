@@ -1,9 +1,6 @@
 package console
 
 import (
-	"fmt"
-	"strings"
-
 	"bufio"
 	"errors"
 	"os"
@@ -70,26 +67,4 @@ func (a *Answers) ready() bool {
 			return true
 		}
 	}
-}
-
-// AskYes puts a question on the terminal; the error is that nobody said yes, and
-// begins with no.
-func AskYes(std Streams, question, no string) error {
-	if !IsTerminal(std.In) {
-		return Exit(Refused, errors.New(no+": there is no terminal to ask on; --yes says it beforehand"))
-	}
-	fmt.Fprint(std.Err, question)
-	answers, err := NewAnswers(std.In)
-	if err != nil {
-		return err
-	}
-	defer answers.Close()
-	text, _ := answers.Line()
-	if text == "" { // the cursor still stands behind the question
-		fmt.Fprintln(std.Err)
-	}
-	if typed := strings.ToLower(strings.TrimSpace(text)); typed != "y" && typed != "yes" {
-		return Exit(Refused, errors.New(no))
-	}
-	return nil
 }

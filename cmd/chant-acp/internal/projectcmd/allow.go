@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/host"
@@ -100,13 +99,8 @@ func allowProject(std console.Streams, dir string, yes, forget bool) error {
 		fmt.Fprintln(std.Out, "\nAll of it is allowed already.")
 		return nil
 	}
-	if serve.Origin(os.Getenv) != agent.OriginClient {
-		return console.Exit(console.Refused, errors.New("nothing was allowed: a person has to, and a program that chant-acp runs started this"))
-	}
-	if !yes {
-		if err := console.AskYes(std, "May these run here, as you? [y/N] ", "nothing was allowed"); err != nil {
-			return err
-		}
+	if err := serve.Consent(std, yes, "May these run here, as you?", "nothing was allowed"); err != nil {
+		return err
 	}
 	if err := store.Allow(h.Dir(), offers, true); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chant-acp/chant-acp/acp/agent"
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/serve"
 	"github.com/chant-acp/chant-acp/command"
@@ -153,13 +152,8 @@ func trustHeartbeat(std console.Streams, s *heartbeat.Status, stateDir string, y
 		fmt.Fprintln(std.Out, "This is trusted already.")
 		return nil
 	}
-	if serve.Origin(os.Getenv) != agent.OriginClient {
-		return console.Exit(console.Refused, errors.New("nothing was trusted: a person has to, and a program that chant-acp runs started this; type it in a terminal of your own"))
-	}
-	if !yes {
-		if err := console.AskYes(std, "May these run by themselves, as you? [y/N] ", "nothing was trusted"); err != nil {
-			return err
-		}
+	if err := serve.Consent(std, yes, "May these run by themselves, as you?", "nothing was trusted"); err != nil {
+		return err
 	}
 	if err := heartbeat.Trust(stateDir, s.File, commands, now); err != nil {
 		return err
