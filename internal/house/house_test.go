@@ -79,6 +79,7 @@ var imports = map[string][]string{
 	"internal/house":        {},
 	"internal/journal":      {},
 	"internal/jsondoc":      {},
+	"internal/mutate":       {},
 	"internal/near":         {},
 	"internal/origin":       {},
 	"internal/stateroot":    {},
