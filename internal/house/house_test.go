@@ -142,7 +142,8 @@ var testImports = map[string][]string{
 	"host/project":            {"host/op/eval/engine"},
 	"internal/house":          {"command", "host/op"},
 
-	"cmd/chant-acpd/internal/attach": {"runtime/gateway"},
+	"cmd/chant-acpd/internal/attach":     {"runtime/gateway"},
+	"cmd/chant-acpd/internal/gatewaycmd": {"runtime/person"},
 
 	"runtime/conversation": {"acp", "acp/agent"},
 	"runtime/gateway":      {"acp/agent", "host", "host/project"},

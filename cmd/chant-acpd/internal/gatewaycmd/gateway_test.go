@@ -15,12 +15,23 @@ import (
 	"github.com/chant-acp/chant-acp/cmd/internal/console"
 	"github.com/chant-acp/chant-acp/cmd/internal/console/consoletest"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/internal/acpd"
 	"github.com/chant-acp/chant-acp/runtime/gateway"
 	"github.com/chant-acp/chant-acp/runtime/heartbeat"
+	"github.com/chant-acp/chant-acp/runtime/person"
 )
 
+// TestMain is also the chant-acpd that vouches for agents.
 func TestMain(m *testing.M) {
 	process.GuardMain()
+	if call, err := acpd.Called(os.Args[1:]); err == nil && call.Is(acpd.Vouch) {
+		os.Exit(person.VoucherMain())
+	}
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("CHANT_ACPD", self)
 	_ = os.Setenv("CHANT_ACP_AGENT_ALLOW", "always") // the projects are the tests' own
 	os.Exit(m.Run())
 }
