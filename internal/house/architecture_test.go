@@ -187,6 +187,25 @@ func TestNamesInArchitecture(t *testing.T) {
 	}
 }
 
+// TestFilesInDecisions wants every file and folder that a decision names to be there.
+func TestFilesInDecisions(t *testing.T) {
+	atRoot(t)
+	s := readDeclared(t)
+	methods := page(t, "acp/doc.go")
+	files, err := filepath.Glob("docs/decisions/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		for _, m := range inlineCode.FindAllStringSubmatch(page(t, file), -1) {
+			word := m[1]
+			if pathLike.MatchString(word) && strings.Contains(word, "/") && !strings.Contains(methods, `"`+word+`"`) && !s.has(word) {
+				t.Errorf("%s names %s, and there is no such file or folder", file, word)
+			}
+		}
+	}
+}
+
 // library are names of other modules, and words that only look like names.
 var library = map[string]bool{"TestMain": true, "PATH": true, "context.AfterFunc": true, "SIGTERM": true, "SIGKILL": true, "Wait": true}
 
