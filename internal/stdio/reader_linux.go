@@ -98,7 +98,7 @@ func (r *Reader) Close() error {
 	if r.closed.Swap(true) {
 		return os.ErrClosed
 	}
-	stir(r.wake)
+	wake(r.wake)
 	r.read.Lock()
 	defer r.read.Unlock()
 	r.look.Lock()

@@ -47,8 +47,8 @@ func private(f *os.File) (fd, wake int, err error) {
 	return fd, wake, nil
 }
 
-// stir wakes who waits for an eventfd, now and later.
-func stir(eventfd int) { _, _ = unix.Write(eventfd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) } // it takes the first 2^64-2
+// wake wakes whoever waits for an eventfd, now and later.
+func wake(eventfd int) { _, _ = unix.Write(eventfd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) } // it takes the first 2^64-2
 
 // TryWrite writes once, as much as goes without waiting.
 func (w *Writer) TryWrite(p []byte) (int, error) {
@@ -90,7 +90,7 @@ func (w *Writer) Close() error {
 	if w.closed.Swap(true) {
 		return os.ErrClosed
 	}
-	stir(w.wake)
+	wake(w.wake)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return errors.Join(unix.Close(w.fd), unix.Close(w.wake))

@@ -95,7 +95,7 @@ func (f *feed) put(p []byte) (n int, overrun []*reader) {
 		if r.pos >= had {
 			r.since = now
 		}
-		r.nudge()
+		r.signal()
 	}
 	f.watch(now)
 	return n, overrun
@@ -218,7 +218,7 @@ func (f *feed) close() {
 		if r.has() == 0 {
 			r.since = now // the beginning of a rune can be taken now
 		}
-		r.nudge()
+		r.signal()
 	}
 	f.closed, f.partial = true, 0
 	f.watch(now)
@@ -254,7 +254,7 @@ func (f *feed) drop(r *reader, why error) {
 		r.err = why
 	}
 	delete(f.readers, r)
-	r.nudge()
+	r.signal()
 	f.giveRoom()
 }
 
@@ -322,7 +322,7 @@ func (r *reader) progress() {
 	r.since = time.Now()
 }
 
-func (r *reader) nudge() {
+func (r *reader) signal() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
