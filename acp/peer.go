@@ -54,16 +54,16 @@ type Peer struct {
 func NewPeer(t Transport, h Handler, log zerolog.Logger) *Peer {
 	p := &Peer{transport: t, handler: h, log: log, done: make(chan struct{}), inflight: map[string]*Request{}}
 	p.out = newOutbox(t)
-	p.stream = newStream(t, p.out, p.handle, func(format string, args ...any) { p.log.Debug().Msgf(format, args...) })
+	p.stream = newStream(t, p.out, p.handle)
 	return p
 }
 
 // Start begins to read and to write. Close ends both.
 func (p *Peer) Start() {
-	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, nil, jsonrpc2.SetLogger(quiet{})) // requests never reach the library
-	close(p.stream.started)                                                                     // NewConn reads already: not before conn is there
-	p.watch.Go(p.out.run)                                                                       // ended by Close or a failed write
-	p.watch.Go(func() {                                                                         // ended by either end of the connection
+	p.conn = jsonrpc2.NewConn(context.Background(), p.stream, nil, jsonrpc2.SetLogger(debugLog{p.log})) // requests never reach the library
+	close(p.stream.started)                                                                             // NewConn reads already: not before conn is there
+	p.watch.Go(p.out.run)                                                                               // ended by Close or a failed write
+	p.watch.Go(func() {                                                                                 // ended by either end of the connection
 		select {
 		case <-p.stream.ended:
 		case <-p.out.closed:
@@ -72,10 +72,10 @@ func (p *Peer) Start() {
 	})
 }
 
-// quiet drops the library's log: what it would say is said by the stream.
-type quiet struct{}
+// debugLog takes what the library says, such as that nobody asked for an answer.
+type debugLog struct{ log zerolog.Logger }
 
-func (quiet) Printf(string, ...any) {}
+func (l debugLog) Printf(format string, args ...any) { l.log.Debug().Msgf(format, args...) }
 
 // Done is closed when the input has ended or a write has failed. Requests read
 // before may still be answered; see Drain.
@@ -135,10 +135,9 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 
 // Sent is a request that was sent and waits for its answer.
 type Sent struct {
-	peer   *Peer
-	id     uint64
-	call   jsonrpc2.Waiter
-	answer *answer
+	peer *Peer
+	id   uint64
+	call jsonrpc2.Waiter
 }
 
 // Send is the first half of Call: what is sent after it returns arrives behind the
@@ -152,7 +151,6 @@ func (p *Peer) Send(ctx context.Context, method string, params any) (*Sent, erro
 		return nil, err
 	}
 	s := &Sent{peer: p, id: p.seq.Add(1)} // from 1: 0 is "no id" to some
-	s.answer = p.stream.expect(s.id)
 	s.call, err = p.conn.DispatchCall(ctx, method, json.RawMessage(raw), jsonrpc2.PickID(jsonrpc2.ID{Num: s.id}))
 	if err != nil {
 		return nil, s.failed(ctx, err)
@@ -162,37 +160,39 @@ func (p *Peer) Send(ctx context.Context, method string, params any) (*Sent, erro
 
 // Wait waits for the answer; see Call.
 func (s *Sent) Wait(ctx context.Context, result any) error {
-	if err := s.call.Wait(ctx, nil); err != nil {
+	if err := s.call.Wait(ctx, result); err != nil {
 		return s.failed(ctx, err)
 	}
-	return s.answer.decode(result)
+	return nil
 }
 
-// failed gives the call up, and returns why.
+// failed says why a call has no result, in our own errors, and gives up one that has no
+// answer.
 func (s *Sent) failed(ctx context.Context, err error) error {
+	var answered *jsonrpc2.Error
 	switch {
-	case ctx.Err() != nil:
-		s.peer.stream.retire(s.id)
-		return context.Cause(ctx)
+	case errors.As(err, &answered):
+		return errorOf(answered)
 	case errors.Is(err, jsonrpc2.ErrClosed):
-		s.peer.stream.retire(s.id)
 		return ErrClosed
+	case ctx.Err() != nil:
+		s.peer.stream.giveUp(s.id)
+		return context.Cause(ctx)
 	}
 	return err
 }
 
-func (a *answer) decode(result any) error {
-	if a.fault != nil {
-		var e Error
-		if err := json.Unmarshal(a.fault, &e); err != nil {
-			return err
-		}
-		return &e
+// errorOf is an error of the library as one of ours.
+func errorOf(e *jsonrpc2.Error) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
 	}
-	if result == nil || a.result == nil {
-		return nil
+	var ours Error
+	if err := json.Unmarshal(text, &ours); err != nil {
+		return err
 	}
-	return json.Unmarshal(a.result, result)
+	return &ours
 }
 
 // Notify sends a notification, waiting for room in the way out.

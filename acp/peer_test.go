@@ -249,6 +249,23 @@ func TestCallTakesOnlyTheAnswerToIt(t *testing.T) {
 		t.Error("an error that is no object was taken for success")
 	}
 
+	for i, hostile := range []string{`"result":1e999`, `"result":"five"`, `"error":null`, `"error":{"code":"x"}`, `"result":5,"error":{"code":1,"message":"m"}`} {
+		go call(context.Background())
+		w.line()
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`+"\n", i+4, hostile))
+		if r := <-done; r.err == nil {
+			t.Errorf("%s was taken for success", hostile)
+		}
+	}
+	for i, odd := range []string{`"result":5,"error":null`, `"result":5,"Result":6,"METHOD":"x","Id":1`} {
+		go call(context.Background())
+		w.line()
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`+"\n", i+9, odd))
+		if r := <-done; r.n != 5 || r.err != nil {
+			t.Errorf("%s: %+v", odd, r)
+		}
+	}
+
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go call(ctx)
 	w.line()
@@ -257,7 +274,7 @@ func TestCallTakesOnlyTheAnswerToIt(t *testing.T) {
 	if r := <-done; !errors.Is(r.err, why) {
 		t.Errorf("got %+v", r)
 	}
-	w.send(`{"jsonrpc":"2.0","id":4,"result":1}` + "\n" + `{"jsonrpc":"2.0","id":9,"method":"a"}` + "\n")
+	w.send(`{"jsonrpc":"2.0","id":11,"result":1}` + "\n" + `{"jsonrpc":"2.0","id":9,"method":"a"}` + "\n")
 	if got := w.line(); !strings.Contains(got, `"id":9,"result"`) {
 		t.Error(got)
 	}

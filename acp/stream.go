@@ -14,16 +14,13 @@ import (
 // library's own streams do not: bounded lines, an answer to what is no message
 // and then on with the next, ids and params byte for byte.
 //
-// The library decodes each message several times into generic values, which is
-// most of the time that a short answer takes, and can not express every id.
-// Requests and notifications are therefore handed over right here. The library
-// correlates our calls with their answers: it gets a small message made here,
-// with the id alone, while what came back stays in the answer. Such a message
-// always decodes, so that no half-decoded state is left behind for the next one.
+// Requests and notifications are handed over right here: the library decodes each
+// several times into generic values, which is most of the time that a short answer
+// takes, and can not express every id. Our calls and their answers are the library's:
+// it keeps them, and gets of an answer what came.
 type stream struct {
 	transport Transport
 	out       *outbox
-	logf      func(format string, args ...any)
 	started   chan struct{} // closed when there is a connection to hand messages to
 
 	handle func(inbound) // called on the reading goroutine
@@ -31,8 +28,7 @@ type stream struct {
 	first bool // of the reading goroutine alone
 
 	mu      sync.Mutex
-	calls   map[uint64]*answer
-	retired []uint64 // calls given up, still in the library's table
+	givenUp []uint64 // calls that nobody waits for any more, still in the library's table
 
 	idle settled
 
@@ -75,13 +71,8 @@ type inbound struct {
 	params json.RawMessage
 }
 
-// answer is what came back for one of our calls.
-type answer struct {
-	result, fault json.RawMessage
-}
-
-func newStream(t Transport, out *outbox, handle func(inbound), logf func(string, ...any)) *stream {
-	s := &stream{transport: t, out: out, handle: handle, logf: logf, first: true, calls: map[uint64]*answer{}, started: make(chan struct{}), ended: make(chan struct{})}
+func newStream(t Transport, out *outbox, handle func(inbound)) *stream {
+	s := &stream{transport: t, out: out, handle: handle, first: true, started: make(chan struct{}), ended: make(chan struct{})}
 	s.idle.cond.L = &s.idle.mu
 	return s
 }
@@ -91,8 +82,8 @@ func newStream(t Transport, out *outbox, handle func(inbound), logf func(string,
 func (s *stream) ReadObject(v any) error {
 	<-s.started
 	for {
-		if id, ok := s.nextRetired(); ok {
-			return decodeStub(responseStub(id), v)
+		if id, ok := s.nextGivenUp(); ok {
+			return failCall(id, errGivenUp, v)
 		}
 		line, err := s.readLine()
 		if errors.Is(err, ErrLineTooLong) {
@@ -115,20 +106,43 @@ func (s *stream) ReadObject(v any) error {
 			s.handle(inbound{id: bytes.Clone(e.id), method: unquote(e.method), params: e.params})
 			continue
 		}
-		if stub := s.takeResponse(e); stub != nil {
-			return decodeStub(stub, v)
+		if id, err := strconv.ParseUint(string(e.id), 10, 64); err == nil { // else it is to no call of ours
+			return e.decodeAnswer(id, v)
 		}
 	}
 }
 
-// decodeStub decodes a stub into the library's type, without the check for
-// valid JSON that json.Unmarshal would make first.
-func decodeStub(stub []byte, v any) error {
+// errGivenUp is what becomes of a call that nobody waits for.
+var errGivenUp = Errorf(CodeRequestCancelled, "nobody waits for the answer any more")
+
+// decodeAnswer decodes an answer into the library's own type, by its members that
+// count: the library takes a key for one of them also where its case is another. An
+// answer that it can't decode would end the connection, and fails its call instead.
+func (e *envelope) decodeAnswer(id uint64, v any) error {
+	name, value := "result", e.result
+	if e.result == nil || e.fault != nil && string(e.fault) != "null" {
+		name, value = "error", e.fault
+	}
+	err := decodeInto(fmt.Appendf(nil, `{"id":%d,%q:%s}`, id, name, value), v)
+	if err != nil {
+		return failCall(id, Errorf(CodeInternal, "the answer can't be read: %w", err), v)
+	}
+	return nil
+}
+
+// failCall is the answer to a call that gets no other.
+func failCall(id uint64, why *Error, v any) error {
+	return decodeInto(bytes.TrimSpace(appendError(nil, strconv.AppendUint(nil, id, 10), why)), v)
+}
+
+// decodeInto decodes JSON that was checked into the library's type, without the check
+// that json.Unmarshal would make first.
+func decodeInto(text []byte, v any) error {
 	u, ok := v.(json.Unmarshaler)
 	if !ok {
 		return fmt.Errorf("acp: jsonrpc2 reads into a %T, which is not known here", v)
 	}
-	return u.UnmarshalJSON(stub)
+	return u.UnmarshalJSON(text)
 }
 
 func (s *stream) readLine() ([]byte, error) {
@@ -163,26 +177,6 @@ func (s *stream) trim(line []byte) []byte {
 	return bytes.Trim(line, " \t\r")
 }
 
-// takeResponse keeps what came back and returns the stub for the library, or nil
-// for a response to nothing that was asked.
-func (s *stream) takeResponse(e envelope) []byte {
-	id, err := strconv.ParseUint(string(e.id), 10, 64)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.calls[id]
-	if err != nil || a == nil {
-		s.logf("ignored a response to nothing that was asked (id %s)", e.id)
-		return nil
-	}
-	delete(s.calls, id)
-	a.result, a.fault = bytes.Clone(e.result), bytes.Clone(e.fault)
-	return responseStub(id)
-}
-
-func responseStub(id uint64) []byte {
-	return fmt.Appendf(nil, `{"id":%d,"result":true}`, id)
-}
-
 // refuse answers what is no message. Where its id could not be read, that is null
 // (JSON-RPC 2.0, section 5).
 func (s *stream) refuse(id json.RawMessage, fault *Error) {
@@ -192,35 +186,22 @@ func (s *stream) refuse(id json.RawMessage, fault *Error) {
 	_ = s.out.put(appendError(nil, id, fault), 1) // a closed outbox ends the reader by itself
 }
 
-// expect registers a call before it is written.
-func (s *stream) expect(id uint64) *answer {
-	a := &answer{}
+// giveUp gives a call up: the library's entry for it goes before the next line is read.
+// A later answer is to nothing that was asked.
+func (s *stream) giveUp(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls[id] = a
-	return a
+	s.givenUp = append(s.givenUp, id)
 }
 
-// retire gives a call up: a late answer is ignored, and the library's entry for
-// it goes with the next line that is read.
-func (s *stream) retire(id uint64) {
+func (s *stream) nextGivenUp() (uint64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.calls[id]; !ok {
-		return
-	}
-	delete(s.calls, id)
-	s.retired = append(s.retired, id)
-}
-
-func (s *stream) nextRetired() (uint64, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.retired) == 0 {
+	if len(s.givenUp) == 0 {
 		return 0, false
 	}
-	id := s.retired[0]
-	s.retired = s.retired[1:]
+	id := s.givenUp[0]
+	s.givenUp = s.givenUp[1:]
 	return id, true
 }
 

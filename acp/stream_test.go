@@ -19,22 +19,21 @@ func (r *raw) UnmarshalJSON(b []byte) error {
 }
 
 // The library keeps an entry for each call until it reads an answer. For a call
-// that was given up it gets one with the next line, and only one.
+// that was given up it gets one before the next line, and only one.
 func TestACallThatWasGivenUpLeavesTheLibrary(t *testing.T) {
 	in, client := io.Pipe()
 	defer client.Close()
 	tr := NewTransport(in, nopWriter{})
-	s := newStream(tr, newOutbox(tr), func(inbound) {}, func(string, ...any) {})
+	s := newStream(tr, newOutbox(tr), func(inbound) {})
 	close(s.started)
-	for id := range uint64(3) {
-		s.expect(id)
-	}
-	s.retire(1)
-	s.retire(1)
+	s.giveUp(1)
 	go func() {
-		_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":1,"result":"late"}`+"\n"+`{"jsonrpc":"2.0","id":2,"result":"in time"}`+"\n")
+		_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":"x","result":0}`+"\n"+`{"jsonrpc":"2.0","id":2,"result":"in time","ID":3}`+"\n")
 	}()
-	for _, want := range []string{`{"id":1,"result":true}`, `{"id":2,"result":true}`} {
+	for _, want := range []string{
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"nobody waits for the answer any more","data":{"details":"nobody waits for the answer any more"}}}`,
+		`{"id":2,"result":"in time"}`,
+	} {
 		var got raw
 		if err := s.ReadObject(&got); err != nil || string(got.text) != want {
 			t.Errorf("read %s, %v, want %s", got.text, err, want)
