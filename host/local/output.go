@@ -3,11 +3,14 @@ package local
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/internal/brief"
+	"github.com/chant-acp/chant-acp/internal/caplog"
 )
 
 const (
@@ -15,6 +18,16 @@ const (
 	maxLine   = 4 << 10 // of a line that is held until it is whole
 	maxPrefix = 40      // runes of a title before each line of a parallel step
 )
+
+// openLog opens the log of what the steps of the run print, to go on with it.
+// Whoever follows the run finds it there.
+func (l *segment) openLog() *caplog.Log {
+	log := caplog.New(func() (*os.File, error) {
+		return os.OpenFile(l.output(), os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	}, l.rt.o.LogMax, l.rt.o.LogFloor)
+	_, _ = log.Write(nil) // which opens it
+	return log
+}
 
 // stepOutput is where all that a step prints goes: to the log, to the events, and
 // the end of it into the result.

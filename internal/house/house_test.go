@@ -97,7 +97,7 @@ var imports = map[string][]string{
 	"cmd/chant-acp/internal/agentcmd":    {"acp", "acp/agent", "command", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/configcmd":   {"command", "host/op", "runtime/config", "runtime/person", "cmd/chant-acp/internal/setup", "cmd/internal/console"},
 	"cmd/chant-acp/internal/printer":     {"acp"},
-	"cmd/chant-acp/internal/projectcmd":  {"acp/agent", "command", "command/source", "host", "host/op", "host/op/eval", "host/project", "host/subject", "host/tasks", "runtime/allow", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acp/internal/projectcmd":  {"command", "command/source", "host", "host/op", "host/op/eval", "host/project", "host/tasks", "runtime/allow", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/sessionscmd": {"acp", "acp/agent", "runtime/conversation", "runtime/thread", "cmd/chant-acp/internal/printer", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acp/internal/setup":       {},
 	"cmd/chant-acpd": {
@@ -109,7 +109,7 @@ var imports = map[string][]string{
 		"acp", "acp/agent", "host", "host/subject", "runtime/config", "runtime/gateway", "runtime/heartbeat", "runtime/person/door", "runtime/session",
 		"cmd/internal/console", "cmd/internal/serve",
 	},
-	"cmd/chant-acpd/internal/heartbeatcmd": {"acp/agent", "command", "host/subject", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
+	"cmd/chant-acpd/internal/heartbeatcmd": {"command", "host/subject", "runtime/heartbeat", "cmd/internal/console", "cmd/internal/serve"},
 	"cmd/chant-acpd/internal/remotecmd": {
 		"command", "runtime/gateway", "runtime/gateway/client", "runtime/person/door", "runtime/session",
 		"cmd/chant-acpd/internal/attach", "cmd/internal/console",
@@ -118,7 +118,7 @@ var imports = map[string][]string{
 	"cmd/internal/console":             {},
 	"cmd/internal/console/consoletest": {"cmd/internal/console"},
 	"cmd/internal/serve": {
-		"acp", "acp/agent", "command", "host", "host/process", "host/project", "host/subject", "runtime/allow", "runtime/config", "runtime/conversation", "runtime/person", "runtime/thread",
+		"acp", "acp/agent", "command", "host", "host/project", "host/subject", "runtime/allow", "runtime/config", "runtime/conversation", "runtime/person", "runtime/thread",
 		"cmd/internal/console",
 	},
 }
@@ -262,6 +262,11 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s; what lies in internal imports nothing of ours", name, i)
 			case !open(i) && !slices.Contains(allowed, i):
 				t.Errorf("%s imports %s, and may import %q and internal/... only", name, i, allowed)
+			}
+		}
+		for _, i := range allowed {
+			if !slices.Contains(p.imports, i) && !slices.Contains(p.ofTheTest, i) {
+				t.Errorf("%s may import %s, and does not: take that out of the table, and of ARCHITECTURE.md", name, i)
 			}
 		}
 		for _, i := range p.ofTheTest {

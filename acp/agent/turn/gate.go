@@ -64,7 +64,7 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (outcome, bool) {
 			call.Fail("nobody decided in time, which counts as a rejection")
 			return r.expired(run, a.wait), false
 		}
-		if !a.decided && !a.allow && !a.reject {
+		if !a.decided && a.answer == nil {
 			call.Fail(a.why)
 			return r.stillWaits(run, w, a.why), false
 		}
@@ -76,12 +76,12 @@ func (r *opTurn) ask(run host.RunInfo, w host.OpWait) (outcome, bool) {
 		case a.decided:
 			r.settle(call, w, a.wait)
 			return outcome{}, true
-		case slot.changed() != before && a.allow:
+		case slot.changed() != before && a.answer.Approve:
 			slot.release(false)
 			t.say(fmt.Sprintf("\nAnother command changed things while the gate %s waited for an answer, so it is asked for again.\n\n", view.Code(w.Name)))
 			continue
 		}
-		decided, err := r.record(host.GateAnswer{Request: w.RequestID, Approve: a.allow, Actor: t.actor()}, true)
+		decided, err := r.record(*a.answer, true)
 		if decided.State == host.WaitExpired {
 			call.Fail("nobody decided in time, which counts as a rejection")
 			return r.expired(run, decided), false
@@ -129,13 +129,13 @@ func (r *opTurn) gateCall(w host.OpWait) *view.Call {
 	return c
 }
 
-// gateAnswer is what came of a question.
-type gateAnswer struct {
-	allow, reject bool        // what the client answered
-	why           string      // why that was no answer
-	decided       bool        // on the record, by somebody else
-	wait          host.OpWait // as it was decided
-	gone          error       // why the run does not wait any more
+// gateAsked is what came of a question.
+type gateAsked struct {
+	answer  *host.GateAnswer // the client's; nil where it gave none
+	why     string           // why it gave none
+	decided bool             // on the record, by somebody else
+	wait    host.OpWait      // as it was decided
+	gone    error            // why the run does not wait any more
 }
 
 // awaited is what came of watching the record.
@@ -145,7 +145,7 @@ type awaited struct {
 }
 
 // answerOrDecision asks the client and watches the record, whichever is first.
-func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWait) gateAnswer {
+func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWait) gateAsked {
 	t := r.turn
 	ctx, done := context.WithCancelCause(t.context())
 	defer done(nil)
@@ -165,21 +165,19 @@ func (r *opTurn) answerOrDecision(call *view.Call, run host.RunInfo, w host.OpWa
 	t.settle() // a cancel in the same packet as the answer wins
 	switch {
 	case t.stopped():
-		return gateAnswer{why: "the turn was stopped"}
+		return gateAsked{why: "the turn was stopped"}
 	case seen.err == nil:
-		return gateAnswer{decided: seen.wait.State != host.WaitExpired, wait: seen.wait}
+		return gateAsked{decided: seen.wait.State != host.WaitExpired, wait: seen.wait}
 	case ended:
-		return gateAnswer{gone: seen.err}
+		return gateAsked{gone: seen.err}
 	case err != nil:
-		return gateAnswer{why: fmt.Sprintf("the client could not ask (%v)", err)}
+		return gateAsked{why: fmt.Sprintf("the client could not ask (%v)", err)}
 	case answer.Outcome != acp.OutcomeSelected:
-		return gateAnswer{why: "the question was dismissed"}
-	case answer.OptionID == acp.AllowOnce:
-		return gateAnswer{allow: true}
-	case answer.OptionID == acp.RejectOnce:
-		return gateAnswer{reject: true}
+		return gateAsked{why: "the question was dismissed"}
+	case answer.OptionID == acp.AllowOnce, answer.OptionID == acp.RejectOnce:
+		return gateAsked{answer: &host.GateAnswer{Request: w.RequestID, Approve: answer.OptionID == acp.AllowOnce, Actor: t.actor()}}
 	}
-	return gateAnswer{why: "the client's answer was none of those offered"}
+	return gateAsked{why: "the client's answer was none of those offered"}
 }
 
 // errDecided ends a question that somebody else has answered.
