@@ -66,8 +66,8 @@ type Turn struct {
 	Content     string    // markdown without white space around it
 }
 
-// ErrNoFrontMatter says that a file is not a conversation.
-var ErrNoFrontMatter = errors.New("the file does not start with the front matter of a conversation")
+// errNoFrontMatter says that a file is not a conversation.
+var errNoFrontMatter = errors.New("the file does not start with the front matter of a conversation")
 
 const (
 	unknownAgent = "unknown"
@@ -160,7 +160,7 @@ func parseMeta(id string, raw []byte) (m Meta, body string, err error) {
 	text, ok := strings.CutPrefix(text, "---\n")
 	front, body, end := strings.Cut(text, "\n---\n")
 	if !ok || !end {
-		return Meta{}, "", ErrNoFrontMatter
+		return Meta{}, "", errNoFrontMatter
 	}
 	m = Meta{ID: id, Agent: unknownAgent, Status: Open}
 	for line := range strings.SplitSeq(front, "\n") {

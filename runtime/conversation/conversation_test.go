@@ -82,7 +82,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "---", "---\n", "---\n---\n", "x\n---\n\n---\n", "---\nid: x\n--- \n", "---\nid: x\n---"} {
-		if _, err := parse("file", []byte(bad)); !errors.Is(err, ErrNoFrontMatter) {
+		if _, err := parse("file", []byte(bad)); !errors.Is(err, errNoFrontMatter) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
