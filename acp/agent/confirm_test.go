@@ -458,3 +458,22 @@ func TestClients(t *testing.T) {
 		})
 	}
 }
+
+// A client that shows nothing of a tool call but its title shows text: there its
+// person reads what would run before the question is put.
+func TestWhatIsAskedIsReadInEveryClient(t *testing.T) {
+	for client, asText := range map[string]bool{"CodeCompanion.nvim": true, "vscode-acp-client": true, "zed": false, "agent-shell": false} {
+		w := dial(t, setup{client: client})
+		id := w.begin(w.newSession(), "ask it")
+		ask := w.asked()
+		text := turnLog(w.seen).text()
+		if reads := strings.Contains(text, "ok it") && strings.Contains(text, "digest "); reads != asText {
+			t.Errorf("%s: before the question stands %q", client, text)
+		}
+		w.send(answerLine(ask, allowed))
+		w.ended(id)
+		if fenceOpen(turnLog(w.seen).text()) {
+			t.Errorf("%s: a code block is open", client)
+		}
+	}
+}

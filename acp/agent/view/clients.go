@@ -20,6 +20,9 @@ type Client struct {
 	EndsTurn bool
 	// Output is where it shows what programs print.
 	Output Output
+	// TitleOnly: it shows nothing of a tool call but title and state, not even where it
+	// asks a person about it. What is asked then stands in message text before it.
+	TitleOnly bool
 	// LastOnly: it shows the content of a tool call's last update only.
 	LastOnly bool
 	// Raw: it shows markdown as it comes, so a fence is noise.
@@ -70,9 +73,9 @@ var clients = map[string]Client{
 	"agent-shell": {AsksPerson: true, EndsTurn: true, KeepsCommands: true, Taken: []string{"help", "clear", "config"}, AddsContext: true},
 	// Run on Neovim 0.12.4, December 2026: one line of a tool call is shown; a
 	// refusal stops the editor until a key is hit.
-	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage, NoLocations: true},
+	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage, TitleOnly: true, NoLocations: true},
 	// Source of May 2026: title and icon of a tool call are shown.
-	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage},
+	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage, TitleOnly: true},
 	// Run as 0.19.1, December 2026: text stands in a terminal as it comes; of a tool
 	// call's content 28 lines are shown, so the end of a failure would not be seen.
 	// Each exec is a session of its own.

@@ -89,6 +89,9 @@ func (v *View) call(e Event, send func(acp.SessionUpdate)) {
 		v.calls = map[string]*shownCall{}
 	}
 	v.calls[e.CallID] = &shownCall{Event: e, pending: e.Call.Content != "" || e.Call.Status == acp.ToolPending}
+	if v.client.TitleOnly && e.Call.Content != "" {
+		v.message(e.Call.Content+"\n\n", send)
+	}
 	c := acp.ToolCall{ToolCallID: e.CallID, Title: e.Call.Title, ToolKind: acp.ToolExecute, Status: e.Call.Status}
 	c.Locations = v.locations(e.Call.Locations)
 	if e.Call.RawInput != nil {
