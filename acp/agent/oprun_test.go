@@ -437,3 +437,14 @@ func TestFaultyRuntime(t *testing.T) {
 		t.Errorf("afterwards: %v", o)
 	}
 }
+
+// A client that shows each plan below the one before it is sent one.
+func TestPlansThatPileUp(t *testing.T) {
+	for client, once := range map[string]bool{"vscode-acp-client": true, "CodeCompanion.nvim": false} {
+		w := dialOps(t, setup{client: client})
+		_, log := w.prompt(w.newSession(), "run good")
+		if n := len(log.updates("plan")); n == 0 || once != (n == 1) {
+			t.Errorf("%s: %d plans", client, n)
+		}
+	}
+}

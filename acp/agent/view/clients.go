@@ -23,6 +23,8 @@ type Client struct {
 	// TitleOnly: it shows nothing of a tool call but title and state, not even where it
 	// asks a person about it. What is asked then stands in message text before it.
 	TitleOnly bool
+	// PlanOnce: it shows each plan below the one before it, so only the first is sent.
+	PlanOnce bool
 	// LastOnly: it shows the content of a tool call's last update only.
 	LastOnly bool
 	// Raw: it shows markdown as it comes, so a fence is noise.
@@ -75,7 +77,7 @@ var clients = map[string]Client{
 	// refusal stops the editor until a key is hit.
 	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage, TitleOnly: true, NoLocations: true},
 	// Source of May 2026: title and icon of a tool call are shown.
-	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage, TitleOnly: true},
+	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage, TitleOnly: true, PlanOnce: true},
 	// Run as 0.19.1, December 2026: text stands in a terminal as it comes; of a tool
 	// call's content 28 lines are shown, so the end of a failure would not be seen.
 	// Each exec is a session of its own.

@@ -120,7 +120,7 @@ func (r *replay) render(e Event) {
 	}
 	switch e.Kind {
 	case EventPrompt:
-		r.textShown, r.inOutput = false, false // each turn begins with nothing shown
+		r.textShown, r.inOutput, r.planShown = false, false, false // each turn begins with nothing shown
 		for _, block := range e.Prompt {
 			r.prompt(block)
 		}

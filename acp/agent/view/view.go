@@ -24,6 +24,7 @@ type View struct {
 	mu        sync.Mutex
 	calls     map[string]*shownCall
 	textShown bool // message text was shown
+	planShown bool // a plan was shown
 	atStart   bool // and it ended with its line
 	inOutput  bool // and it was what a program printed
 
@@ -70,7 +71,10 @@ func (v *View) show(e Event, send func(acp.SessionUpdate)) {
 	case EventStart:
 		v.start(e, send)
 	case EventPlan:
-		send(acp.Plan{Entries: e.Plan})
+		if !v.planShown || !v.client.PlanOnce {
+			send(acp.Plan{Entries: e.Plan})
+		}
+		v.planShown = true
 	case EventOutput:
 		v.output(e, send)
 	case EventResult:
