@@ -62,25 +62,30 @@ const (
 	OutputMessage
 )
 
-// clients is all that is known beyond what clients say, by clientInfo.name, with
-// when it was seen. A client not listed here is taken at its word: it shows tool
-// calls, and nothing is known of a person.
+// clients is all that is known beyond what clients say, by clientInfo.name, with what of
+// that was run and when; docs/clients has transcripts. A client not listed here is taken at
+// its word: it shows tool calls, and nothing is known of a person.
 var clients = map[string]Client{
-	// Source of September to November 2026: a refused prompt is taken out of the
-	// thread, and the reason with it; without a terminal, tool content is markdown.
+	// Not run; read in its source of September to November 2026: a refused prompt is taken
+	// out of the thread, and the reason with it; without a terminal, tool content is
+	// markdown; a file: address opens the file.
 	"zed": {AsksPerson: true, EndsTurn: true, KeepsCommands: true, Links: LinksURI},
-	// Run on Emacs 30.1, December 2026: tool content is kept, collapsed, as
+	// Run as 0.74.3 on Emacs 30.2, 2026-12-01: tool content is kept, collapsed, as
 	// markdown; any stop reason but end_turn reads "Cancelled"; its shell takes three
-	// lines for itself.
+	// lines for itself; file:line:column is a link; buttons are put to a person.
 	"agent-shell": {AsksPerson: true, EndsTurn: true, KeepsCommands: true, Taken: []string{"help", "clear", "config"}, AddsContext: true},
-	// Run on Neovim 0.12.4, December 2026: one line of a tool call is shown; a
-	// refusal stops the editor until a key is hit.
+	// Run as 19.22.0 on Neovim 0.12.4, 2026-12-01: one line of a tool call is shown,
+	// a permission question by it alone. Run earlier in 2026-12: a refusal stops the
+	// editor until a key is hit. Read in its source: the first location takes the place
+	// of the title, and each tells Neovim that the file was edited.
 	"CodeCompanion.nvim": {AsksPerson: true, EndsTurn: true, Output: OutputMessage, TitleOnly: true, NoLocations: true},
-	// Source of May 2026: title and icon of a tool call are shown.
+	// Run as 0.2.0, its own client and page without VS Code, 2026-12-01: title and icon of
+	// a tool call are shown, a permission question by its title alone, and each plan
+	// below the one before it.
 	"vscode-acp-client": {AsksPerson: true, Output: OutputMessage, TitleOnly: true, PlanOnce: true},
-	// Run as 0.19.1, December 2026: text stands in a terminal as it comes; of a tool
+	// Run as 0.19.1 in each run of .ci/run: text stands in a terminal as it comes; of a tool
 	// call's content 28 lines are shown, so the end of a failure would not be seen.
-	// Each exec is a session of its own.
+	// Each exec is a session of its own. Locations are listed as files.
 	"acpx": {
 		Output: OutputMessage, Plain: true, Raw: true, KeepsCommands: true, Links: LinksNone,
 		CodeHint: "A code is good in the session that gave it out, and each `acpx … exec` is a session of its own: make one with `sessions new --name s`, and send the line and the code with `prompt -s s`.",
@@ -100,8 +105,10 @@ func Known(name string) Client {
 }
 
 // Nameless is a client that does not say who it is. Those that were seen and take
-// part in a person's files, avante and marimo (source of August 2026), show message
-// text for certain; fountain, which does not, shows a tool call when it has ended.
+// part in a person's files, avante (not run; read in its source of August 2026) and
+// marimo (its client use-acp 0.2.6 was run on 2026-12-01, its page read), show message
+// text for certain; fountain, which does not, shows a tool call when it has ended (its
+// connection code was run in December 2026).
 func Nameless(files bool) Client {
 	if files {
 		return Client{Output: OutputMessage}

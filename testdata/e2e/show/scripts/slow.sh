@@ -1,0 +1,2 @@
+echo begun
+exec sleep 300
