@@ -27,6 +27,7 @@ import (
 	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/near"
+	"github.com/chant-acp/chant-acp/internal/trust"
 )
 
 // Limits of what is read, in bytes.
@@ -219,6 +220,9 @@ func (r *reader) read(name string) ([]byte, error) {
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s has more than %d MiB", name, maxFile>>20)
 	}
+	if err := r.trusted(name); err != nil {
+		return nil, err
+	}
 	text, err := folder.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s can't be read: %w", name, err)
@@ -230,6 +234,26 @@ func (r *reader) read(name string) ([]byte, error) {
 		r.files = append(r.files, name)
 	}
 	return text, nil
+}
+
+// trusted refuses a file that another user could have put there, because of itself or
+// a folder between the root and it; a link is as good as what it leads to.
+func (r *reader) trusted(name string) error {
+	for at := name; ; at = path.Dir(at) {
+		full := filepath.Join(r.root, filepath.FromSlash(at))
+		info, err := os.Stat(full)
+		if err != nil {
+			return fmt.Errorf("%s can't be read: %w", at, err)
+		}
+		switch reason := trust.Reason(full, info); {
+		case reason != "" && at == name:
+			return fmt.Errorf("%s is not used: %s", name, reason)
+		case reason != "":
+			return fmt.Errorf("%s is not used, because of the folder %s: %s", name, full, reason)
+		case at == ".":
+			return nil
+		}
+	}
 }
 
 // watch notes how a file is, before it is read.

@@ -218,6 +218,35 @@ func TestNotTaken(t *testing.T) {
 	}
 }
 
+// A file of tasks decides what runs, so that nobody else may have written it.
+func TestFilesOfOthers(t *testing.T) {
+	of := command.Source{Tool: "npm", Dir: "web"}
+	for name, change := range map[string]func(root string) error{
+		"web/package.json is not used: everyone": func(root string) error { return os.Chmod(filepath.Join(root, "web/package.json"), 0o666) },
+		"because of the folder ROOT/web: ":       func(root string) error { return os.Chmod(filepath.Join(root, "web"), 0o777) },
+	} {
+		root, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, root, "web/package.json", `{"scripts": {"a": "true"}}`)
+		_, seen, err := tasks.List(t.Context(), root, of, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := change(root); err != nil {
+			t.Fatal(err)
+		}
+		if seen.Same() {
+			t.Errorf("%s: nothing has changed", name)
+		}
+		want := strings.ReplaceAll(name, "ROOT", root)
+		if _, _, err := tasks.List(t.Context(), root, of, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // The project's own just is never asked: it would run before anybody allowed it.
 func TestTheProjectsOwnJust(t *testing.T) {
 	root := t.TempDir()
