@@ -77,6 +77,7 @@ func (p plan) underGates() {
 			case s.Kind != op.Gate:
 				s.gates = gates
 				for _, g := range gates {
+					s.nth = len(g.lets)
 					g.lets = append(g.lets, s)
 				}
 			case ph.parallel:
@@ -103,16 +104,12 @@ func (p plan) gate(key string) *step {
 	return nil
 }
 
-// subject is what a gate lets run, as it is now: the steps that left says are left
-// of them; nil for all.
-func (rt *Runtime) subject(r record, h *history, gate *step, left func(*step) bool) (subject.Subject, error) {
+// subject is what a gate lets run, as it is now: these of the steps behind it.
+func (rt *Runtime) subject(r record, h *history, gate *step, steps []*step) (subject.Subject, error) {
 	w := subject.Work{Root: r.Root, Bind: gate.Bind, Evidence: gate.Evidence, Texts: append(textsOfRun(r), subject.Text{Name: "the gate", Value: gate.Name})}
 	path := rt.pathVariable(h.set)
-	for _, s := range gate.lets {
-		if left == nil || left(s) {
-			w.Commands = append(w.Commands, rt.commands(r, s, path)...)
-		}
-		w.Steps = append(w.Steps, s.title)
+	for _, s := range steps {
+		w.Commands = append(w.Commands, rt.commands(r, s, path)...)
 	}
 	return subject.Of(w)
 }
@@ -244,16 +241,22 @@ func textsOf(text json.RawMessage) []string {
 // differs says what of that which a gate asked about is not what it was; "" where
 // nothing is. Steps that are over do not count.
 func (rt *Runtime) differs(f folder, r record, h *history, gate *step) (string, error) {
-	s := h.steps[gate.key]
-	was, err := f.readAsked(s.digest)
+	was, err := f.readAsked(h.steps[gate.key].digest)
 	if err != nil {
 		return err.Error(), nil
 	}
-	is, err := rt.subject(r, h, gate, func(s *step) bool { return h.ended(s.key) == "" })
+	return rt.compare(was.Subject, r, h, gate, gate.lets)
+}
+
+// compare says what of that which a gate asked about is not what it was, as far as
+// these of the steps behind it go.
+func (rt *Runtime) compare(was subject.Subject, r record, h *history, gate *step, steps []*step) (string, error) {
+	left := slices.DeleteFunc(slices.Clone(steps), func(s *step) bool { return h.ended(s.key) != "" })
+	is, err := rt.subject(r, h, gate, left)
 	if err != nil {
 		return "", fmt.Errorf("comparing what runs with what the gate %s asked about: %w", quote(gate.Name), err)
 	}
-	return gate.phase.mask.Text(subject.Compare(was.Subject, is, s.askedAt, "the question")), nil
+	return gate.phase.mask.Text(subject.Compare(was, is, h.steps[gate.key].askedAt, "the question")), nil
 }
 
 // into fills in what a gate asked about.
@@ -264,12 +267,19 @@ func (a asked) into(w *host.OpWait) {
 	}
 }
 
+// stepsAhead is how many steps are compared with what was asked before one of them
+// starts. All that a gate lets run would cost the square of its steps; what comes
+// later is compared when it comes nearer, and all of it with the gate.
+const stepsAhead = 32
+
 // stillApproved compares what the gates before a step let run with what they asked
-// about. Where it is something else they are asked again, which is told.
+// about: all of it before the first step that this process starts, then the step and
+// those that come next. Where it is something else they are asked again, which is
+// told.
 func (l *segment) stillApproved(s *step) verdict {
 	v := passed
 	for _, g := range s.gates {
-		why, err := l.differs(g)
+		why, err := l.differsBefore(s, g)
 		if err != nil { // the same as something else: the question will say what is wrong
 			why = l.mask().Text(err.Error())
 		}
@@ -282,6 +292,23 @@ func (l *segment) stillApproved(s *step) verdict {
 		v = reopened
 	}
 	return v
+}
+
+// differsBefore says what is not what a gate asked about, before a step starts.
+func (l *segment) differsBefore(s, gate *step) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock() // steps of a parallel phase end meanwhile
+	digest := l.history.steps[gate.key].digest
+	if was, known := l.questions[digest]; known {
+		next := gate.lets[s.nth:min(s.nth+stepsAhead, len(gate.lets))]
+		return l.rt.compare(was, l.record, l.history, gate, next)
+	}
+	was, err := l.readAsked(digest)
+	if err != nil {
+		return err.Error(), nil
+	}
+	l.questions[digest] = was.Subject
+	return l.rt.compare(was.Subject, l.record, l.history, gate, gate.lets)
 }
 
 func (l *segment) differs(gate *step) (string, error) {

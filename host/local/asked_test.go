@@ -152,6 +152,35 @@ func TestBetweenTwoSteps(t *testing.T) {
 }
 
 // PATH is resolved when it is asked: what comes in front later is seen.
+// Of many steps behind a gate those that come next are compared before each start: a
+// difference that only a later one sees voids the approval before that one starts.
+func TestBetweenManySteps(t *testing.T) {
+	var steps strings.Builder
+	for i := range 2 * stepsAhead {
+		command := fmt.Sprintf("echo %d >> log", i)
+		if i == 0 {
+			command += "; echo changed > data"
+		}
+		if i == 2*stepsAhead-1 {
+			command = "cat data > taken"
+		}
+		fmt.Fprintf(&steps, "      - shell: %q\n", command)
+	}
+	r := newRig(t, "name: deploy\noverview: x\nphases:\n  - name: P\n    steps:\n      - gate: go\n"+steps.String())
+	r.file("data", "was", 0o600)
+	res := r.waiting("deploy")
+	if _, err := r.rt.Decide(t.Context(), approve(res.Run.ID, "go")); err != nil {
+		t.Fatal(err)
+	}
+	again, e := r.run(on(res))
+	if again.Run.State != host.RunWaiting || r.read("taken") != "" || !strings.Contains(strings.Join(e.lines(), "\n"), "is void: data changed") {
+		t.Errorf("%+v\n%s", again, strings.Join(e.lines(), "\n"))
+	}
+	if ran := strings.Count(r.read("log"), "\n"); ran != stepsAhead {
+		t.Errorf("%d steps ran before", ran)
+	}
+}
+
 func TestAProgramInFront(t *testing.T) {
 	r := newShipped(t)
 	res := r.waiting("deploy")

@@ -22,18 +22,28 @@ func manySteps(n int) string {
 	return b.String()
 }
 
-// What a step costs in Ops of several sizes, the disk and what is told included.
+// What a step costs in Ops of several sizes, the disk and what is told included: alone,
+// and where a gate lets them all run, so that each is compared with what was asked.
 func BenchmarkSteps(b *testing.B) {
-	for _, n := range []int{10, 1000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			r := newRig(b, manySteps(n))
-			for b.Loop() {
-				if res, _ := r.run(named("many")); res.Run.State != host.RunCompleted {
-					b.Fatalf("%+v", res)
+	for name, gate := range map[string]string{"alone": "", "gated": "  - {name: G, steps: [{gate: go}]}\n"} {
+		for _, n := range []int{10, 1000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				r := newRig(b, strings.Replace(manySteps(n), "phases:\n", "phases:\n"+gate, 1))
+				for b.Loop() {
+					res, _ := r.run(named("many"))
+					if gate != "" {
+						if _, err := r.rt.Decide(b.Context(), host.GateAnswer{Ref: host.RunRef{ID: res.Run.ID}, Gate: "go", Approve: true}); err != nil {
+							b.Fatal(err)
+						}
+						res, _ = r.run(on(res))
+					}
+					if res.Run.State != host.RunCompleted {
+						b.Fatalf("%+v", res)
+					}
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
-		})
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
+			})
+		}
 	}
 }
 

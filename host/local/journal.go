@@ -154,12 +154,19 @@ func (j *openEntries) locked(ctx context.Context, f func() error) error {
 
 // write appends an entry and flushes it, within locked. After an error nothing of
 // it is there.
-func (j *openEntries) write(e entry) error {
+func (j *openEntries) write(e entry) error { return j.put(e, true) }
+
+// put is write, with the flush or without.
+func (j *openEntries) put(e entry, synced bool) error {
 	e.Error, e.Title = cutText(e.Error), cutText(e.Title)
 	e.Time = j.now().UTC()
 	line, err := json.Marshal(e)
-	if err == nil {
+	switch {
+	case err != nil:
+	case synced:
 		err = j.log.AppendSynced(line)
+	default:
+		err = j.log.Append(0, 1, func(_ int, b []byte) ([]byte, error) { return append(b, line...), nil })
 	}
 	if err != nil {
 		return fmt.Errorf("writing the journal %s: %w", j.f.Name(), err)
@@ -169,9 +176,9 @@ func (j *openEntries) write(e entry) error {
 	return j.history.take(e)
 }
 
-// append is write, of one entry.
-func (j *openEntries) append(e entry) error {
-	return j.locked(context.Background(), func() error { return j.write(e) }) // which has its own bound
+// append appends one entry.
+func (j *openEntries) append(e entry, synced bool) error {
+	return j.locked(context.Background(), func() error { return j.put(e, synced) }) // which has its own bound
 }
 
 func (j *openEntries) close() { _ = j.f.Close() }

@@ -184,10 +184,10 @@ func TestTheJournalIsCutAndGoneOnWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.close()
-	if err := j.append(entry{Kind: entryStart, Step: "p1s1"}); err != nil {
+	if err := j.append(entry{Kind: entryStart, Step: "p1s1"}, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.append(entry{Kind: entryStart, Step: strings.Repeat("x", maxEntry)}); err == nil {
+	if err := j.append(entry{Kind: entryStart, Step: strings.Repeat("x", maxEntry)}, true); err == nil {
 		t.Error("an entry of any size was taken")
 	}
 	h, err := readJournal(path)

@@ -23,15 +23,12 @@ func (l *segment) pause(s *step) verdict {
 	began := time.Now()
 	r := &host.StepResult{Step: l.info(s), Attempts: 1}
 	l.report(&host.StepStarted{Step: r.Step, Attempt: 1, Of: 1})
+	if s.Kind == op.Sleep && !long(s) {
+		return l.shortSleep(s, r)
+	}
 	w, err := l.ask(s)
 	if err == nil && s.Kind == op.Gate {
 		w, err = l.askAnew(s, w)
-	}
-	if err == nil && s.Kind == op.Sleep && w.State == host.WaitOpen && !long(s) {
-		if l.rt.sleep(l.ctx, w.Until.Sub(l.rt.o.Now())) != nil {
-			return l.halt(s, r)
-		}
-		w, err = l.ask(s)
 	}
 	r.Duration = time.Since(began)
 	if err != nil {
@@ -49,6 +46,43 @@ func (l *segment) pause(s *step) verdict {
 		return waiting
 	}
 	return l.settle(s, r, w)
+}
+
+// shortSleep sleeps for as long as is left of it. No program follows from its entries,
+// so they come to disk with the next one that has to be there; and nobody waits for a
+// copy of what is not asked. After a power cut it may be slept again.
+func (l *segment) shortSleep(s *step, r *host.StepResult) verdict {
+	began := time.Now()
+	l.mu.Lock()
+	asked := l.history.steps[s.key] != nil && l.history.steps[s.key].pause != ""
+	l.mu.Unlock()
+	if !asked {
+		id := requestID(l.ID(), s.key)
+		q, err := l.question(s, id, l.Digest)
+		if err == nil {
+			err = l.appendUnsynced(entry{Kind: entryAsk, Step: s.key, Title: s.title, Pause: s.key, Request: id, Asks: &q})
+		}
+		if err != nil {
+			l.spoil(err)
+			return l.halt(s, r)
+		}
+	}
+	l.mu.Lock()
+	until, _ := l.history.steps[s.key].asks.Deadline()
+	l.mu.Unlock()
+	if l.rt.sleep(l.ctx, until.Sub(l.rt.o.Now())) != nil {
+		return l.halt(s, r)
+	}
+	r.Duration = time.Since(began)
+	if l.appendUnsynced(entry{Kind: entryEnd, Step: s.key, State: string(host.StepCompleted), DurationMs: r.Duration.Milliseconds()}) != nil {
+		return l.halt(s, r)
+	}
+	l.mu.Lock()
+	w := l.folder.wait(l.record, l.history.steps[s.key], l.rt.o.Now())
+	l.mu.Unlock()
+	r.Wait, r.State = &w, host.StepCompleted
+	l.over(s, r)
+	return passed
 }
 
 // askAnew asks a gate once more whose question is about something else than what
@@ -147,8 +181,12 @@ func (l *segment) askAbout(s *step) (digest string, err error) {
 	tree := l.rt.lookAtTree(l.ctx)() // as it is now, and not when the run began
 	a := asked{Commit: tree.Commit, Clean: tree.Clean}
 	l.mu.Lock()
-	a.Subject, err = l.rt.subject(l.record, l.history, s, nil)
+	a.Subject, err = l.rt.subject(l.record, l.history, s, s.lets)
 	l.mu.Unlock()
+	a.Subject.Steps = nil
+	for _, behind := range s.lets {
+		a.Subject.Steps = append(a.Subject.Steps, behind.title)
+	}
 	if err != nil {
 		return "", fmt.Errorf("what the gate %s asks about can't be read: %w", quote(s.Name), err)
 	}

@@ -50,6 +50,7 @@ type step struct {
 
 	gates []*step // that let it run; none of one before the first gate, nor of compensation
 	lets  []*step // of a gate: the steps up to the next gate
+	nth   int     // the place in lets of its gates, from 0
 
 	state    host.StepState // in this segment; segment.mu
 	reported bool           // that its end was reported

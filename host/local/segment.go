@@ -10,6 +10,7 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/caplog"
 	"github.com/chant-acp/chant-acp/internal/envmask"
 	"github.com/chant-acp/chant-acp/internal/flock"
@@ -44,12 +45,13 @@ type segment struct {
 
 	reporting sync.Mutex // events are reported one after the other
 
-	mu       sync.Mutex
-	history  *history // the journal's
-	stops    []host.Stop
-	programs map[*process.Process]struct{}
-	lost     bool // something of it may still run
-	fault    error
+	mu        sync.Mutex
+	history   *history // the journal's
+	stops     []host.Stop
+	programs  map[*process.Process]struct{}
+	questions map[string]subject.Subject // what gates asked about, by its digest
+	lost      bool                       // something of it may still run
+	fault     error
 }
 
 // mask is what all that is reported and kept goes through; see [Runtime.maskOf].
@@ -128,7 +130,12 @@ func (l *segment) leavePhases() {
 }
 
 // append records what is about to be done, or was.
-func (l *segment) append(e entry) error {
+func (l *segment) append(e entry) error { return l.put(e, true) }
+
+// appendUnsynced is append of what need not be on disk before the next entry that is.
+func (l *segment) appendUnsynced(e entry) error { return l.put(e, false) }
+
+func (l *segment) put(e entry, synced bool) error {
 	e.Title, e.Error = l.mask().Text(e.Title), l.mask().Text(e.Error)
 	if e.Outcome != nil {
 		e.Outcome = &outcome{e.Outcome.Name, l.mask().JSON(e.Outcome.Value)}
@@ -141,7 +148,7 @@ func (l *segment) append(e entry) error {
 	if l.history.lacks == "" {
 		e.LogLacks = l.mask().Text(l.log.Lacks())
 	}
-	l.fault = l.journal.append(e)
+	l.fault = l.journal.append(e, synced)
 	return l.fault
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/chant-acp/chant-acp/host"
 	"github.com/chant-acp/chant-acp/host/op"
 	"github.com/chant-acp/chant-acp/host/process"
+	"github.com/chant-acp/chant-acp/host/subject"
 	"github.com/chant-acp/chant-acp/internal/flock"
 	"github.com/chant-acp/chant-acp/internal/stateroot"
 )
@@ -286,7 +287,7 @@ func (rt *Runtime) take(ctx context.Context, req host.OpRequest, l *segment) (ho
 		return nil, err
 	}
 	l.rt, l.req, l.lock = rt, req, lock
-	l.programs, l.done = make(map[*process.Process]struct{}), make(chan struct{})
+	l.programs, l.questions, l.done = make(map[*process.Process]struct{}), make(map[string]subject.Subject), make(chan struct{})
 	if err := l.open(ctx); err != nil {
 		l.close()
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"hash"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -169,7 +170,7 @@ func Compare(was, is Subject, since time.Time, event string) string {
 			texts = append(texts, text)
 		}
 	}
-	before, after := without(was.Parts, is.Parts), without(is.Parts, was.Parts)
+	before, after := without(was.countBeside(is), is.Parts), without(is.Parts, was.Parts)
 	for _, p := range before {
 		i := slices.IndexFunc(after, func(o Part) bool { return o.Kind == p.Kind && o.Name == p.Name })
 		if i < 0 {
@@ -195,6 +196,36 @@ func Compare(was, is Subject, since time.Time, event string) string {
 		text = strings.Join(rest, ", ") + " and " + text
 	}
 	return text + ", after " + event
+}
+
+// countBeside are the parts that can say that something is not what it was, where
+// there is now what is. It looks at these only: a subject may be large, and be
+// compared with a part of it often.
+func (s Subject) countBeside(is Subject) (parts []Part) {
+	for _, kind := range []Kind{KindBound, KindEvidence, KindFile, KindProgram, KindText} { // as parts are sorted
+		sameKind := func(p Part) int { return cmp.Compare(p.Kind, kind) }
+		if kind != KindFile && kind != KindProgram {
+			parts = append(parts, all(s.Parts, sameKind)...)
+			continue
+		}
+		named := slices.CompactFunc(slices.Clone(all(is.Parts, sameKind)), func(a, b Part) bool { return a.Name == b.Name })
+		for _, n := range named {
+			parts = append(parts, all(s.Parts, func(p Part) int {
+				return cmp.Or(cmp.Compare(p.Kind, kind), cmp.Compare(p.Name, n.Name))
+			})...)
+		}
+	}
+	return parts
+}
+
+// all are the parts of a sorted list for which compare is 0.
+func all(list []Part, compare func(Part) int) []Part {
+	from := sort.Search(len(list), func(i int) bool { return compare(list[i]) >= 0 })
+	to := from
+	for to < len(list) && compare(list[to]) == 0 {
+		to++
+	}
+	return list[from:to]
 }
 
 // without are the parts of list that are not in other. Both are sorted.
