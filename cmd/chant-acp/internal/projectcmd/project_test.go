@@ -77,7 +77,7 @@ func TestInit(t *testing.T) {
 	if r.Code != console.OK || !strings.Contains(r.Out, "build:") || !strings.Contains(r.Out, "npm run:") {
 		t.Errorf("%+v", r)
 	}
-	for _, says := range []string{"Justfile is not taken: just, which reads it, is not installed", "--make build,lint", "run of package.json is called npm run"} {
+	for _, says := range []string{"Justfile is not taken: just, which reads it, is not installed", "build lint (--make takes them)", "run of package.json is called npm run"} {
 		if !strings.Contains(r.Err, says) {
 			t.Errorf("standard error lacks %q:\n%s", says, r.Err)
 		}
@@ -96,7 +96,7 @@ func TestInit(t *testing.T) {
 		{[]string{"--make", "lnt", dir}, "did you mean lint?"},
 		{[]string{folder(t, nil)}, "there is no justfile"},
 		{[]string{"--make", "x", folder(t, map[string]string{"package.json": "{}"})}, "there is no makefile"},
-		{[]string{folder(t, map[string]string{"package.json": "{"})}, "package.json can't be read"},
+		{[]string{folder(t, map[string]string{"package.json": "{"})}, "package.json with scripts"},
 	} {
 		if r := consoletest.Run(t, NewInit, c.args...); r.Code != console.Failed || !strings.Contains(r.Err, c.says) {
 			t.Errorf("init %q: %+v", c.args, r)
