@@ -181,7 +181,7 @@ func (r *Registry) nearest(words []string, o ParseOptions) []Suggestion {
 			continue
 		}
 		d := limit + 1
-		if near.MayBe(typed, c.first, limit) {
+		if typed&c.first != 0 && near.MayBe(typed, c.first, limit) {
 			d = near.Distance(first, c.entry.words[0], limit)
 		}
 		if len(first) > 1 && (strings.HasPrefix(c.entry.words[0], first) || slices.Contains(c.entry.words, first)) {

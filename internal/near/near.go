@@ -89,8 +89,13 @@ func Distance(a, b string, limit int) int {
 // capitals do not count.
 func Word(word string, known []string) string {
 	best, bestDistance := "", Limit(word)+1
+	typed := strings.ToLower(word)
 	for _, k := range known {
-		if d := Distance(strings.ToLower(word), strings.ToLower(k), bestDistance-1); d < bestDistance {
+		name := strings.ToLower(k)
+		if Letters(typed)&Letters(name) == 0 { // a letter is no misspelling of another one
+			continue
+		}
+		if d := Distance(typed, name, bestDistance-1); d < bestDistance {
 			best, bestDistance = k, d
 		}
 	}
