@@ -33,10 +33,10 @@ func newBusy(t *testing.T) *busy {
 	state := filepath.Join(t.TempDir(), "state")
 	b := &beating{t, workspace, state}
 	b.write("slow.op.yaml", "name: slow\nphases:\n  - name: Wait\n    steps: [{shell: echo begun; exec sleep "+mark+"}]\n")
-	b.write("undo.op.yaml", "name: undo\nphases:\n  - name: Ship\n    steps: [{gate: ship}]\nonFailure:\n  - name: Undo\n    steps: [{shell: touch undoing; exec sleep "+mark+"}]\n")
+	b.write("revert.op.yaml", "name: revert\nphases:\n  - name: Ship\n    steps: [{gate: ship}]\nonFailure:\n  - name: Undo\n    steps: [{shell: touch undoing; exec sleep "+mark+"}]\n")
 	b.beats("wait")
 	b.heartbeat("trust", "--yes")
-	undone := runOf(t, workspace, state, "undo")
+	undone := runOf(t, workspace, state, "revert")
 	d := startGatewayIn(t, workspace, state, "--heartbeat")
 	p := d.person(t)
 	busy := &busy{daemon: d, mark: mark, state: state, events: p.follow("/events"), calls: make(chan string, 10)}
