@@ -65,7 +65,7 @@ func Tools() []string {
 type Found struct {
 	Tool string // "just"
 	File string // relative to the project root
-	What string // how many tasks it has, about: "34 recipes"
+	What string // how many tasks it has, about: "34 recipes"; or that it can't be read
 }
 
 // Find looks for the files of task runners in the project root. It runs nothing.
@@ -76,12 +76,14 @@ func Find(root string) []Found {
 		if file == "" {
 			continue
 		}
-		text, err := durable.Read(filepath.Join(root, file), maxFile)
-		n := 0
-		if err == nil {
+		n := -1
+		if text, err := durable.Read(filepath.Join(root, file), maxFile); err == nil {
 			n = t.count(text)
 		}
-		if n > 0 {
+		switch {
+		case n < 0:
+			list = append(list, Found{t.name, file, "can't be read"})
+		case n > 0:
 			list = append(list, Found{t.name, file, brief.Plural(n, t.task)})
 		}
 	}

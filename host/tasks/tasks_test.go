@@ -81,6 +81,10 @@ func TestFind(t *testing.T) {
 	if got := tasks.Find(root); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
+	put(t, root, "package.json", "{", "Taskfile.dist.yml", "a: [")
+	if got := tasks.Find(root); len(got) != 4 || got[1].What != "can't be read" || got[2].What != "can't be read" {
+		t.Errorf("of what is broken: %+v", got)
+	}
 	if got := tasks.Tools(); !slices.Equal(got, command.SourceTools) {
 		t.Errorf("%q are read, and %q can be named in a manifest", got, command.SourceTools)
 	}

@@ -101,11 +101,11 @@ func body(name string, scripts map[string]string) string {
 	return b.String()
 }
 
-// Count is how many scripts a package.json offers.
+// Count is how many scripts a package.json offers; -1 where it can't be read.
 func Count(text []byte) int {
 	l, err := Parse(text, "")
 	if err != nil {
-		return 0
+		return -1
 	}
 	return len(l.Tasks)
 }

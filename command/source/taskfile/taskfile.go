@@ -225,11 +225,12 @@ func require(out *source.Task, n *yaml.Node) {
 // missing says whether an error is that a file is not there.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// Count is how many tasks the text of a Taskfile offers, without what it includes.
+// Count is how many tasks the text of a Taskfile offers, without what it includes; -1
+// where it can't be read.
 func Count(text []byte) int {
 	var f file
 	if yaml.Unmarshal(text, &f) != nil {
-		return 0
+		return -1
 	}
 	n := 0
 	for _, value := range pairs(&f.Tasks) {
