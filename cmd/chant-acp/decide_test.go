@@ -79,7 +79,7 @@ func TestNobodyElseDecides(t *testing.T) {
 		"chant-acp.yaml": "version: 1\nenvironments: {dev: {}, prod: {protected: true}}\ncommands:\n" +
 			"  try: {summary: Try, exec: [sh, -c, '. ./attempts']}\n  where: {summary: Where, exec: [touch, destroyed], params: {env: {position: 1}}}\n" +
 			"  destroy: {summary: Destroy, exec: [touch, destroyed], effect: destroy}\n",
-		"release.op.yaml":      "name: release\nphases:\n  - name: Ship\n    steps: [{gate: ship}, {shell: touch shipped}]\n",
+		"release.op.yaml":      "name: release\nphases:\n  - name: Ship\n    steps: [{shell: echo}, {gate: ship}, {shell: touch shipped}]\nonFailure: [{name: U, steps: [{shell: touch undone}]}]\n",
 		"other/chant-acp.yaml": "version: 1\ncommands: {x: {summary: X, exec: [echo]}}\n",
 	}
 	for name, text := range files {
@@ -93,6 +93,11 @@ func TestNobodyElseDecides(t *testing.T) {
 		return string(out)
 	}
 	run("allow", "--yes", dir)
+	_, stopped, _ := strings.Cut(run("prompt", "run release --env dev"), "--run ")
+	stopped, _, _ = strings.Cut(stopped, "\n")
+	if text := run("prompt", "run cancel --run "+stopped); !strings.Contains(text, "cancelled") {
+		t.Fatal(text)
+	}
 	text := run("prompt", "run release")
 	_, id, found := strings.Cut(text, "--run ")
 	if id, _, _ = strings.Cut(id, "\n"); !found {
@@ -123,7 +128,7 @@ func TestNobodyElseDecides(t *testing.T) {
 	}
 
 	// Attempts are one script, which runs once for each origin.
-	script := fmt.Sprintf("[ -e finished ] && exit\nCHANT=%s RUN=%s URL=%s TOKEN=%s\nexport CHANT RUN\nmkdir -p said\n", binary(t), id, p.at.URL, p.at.Token)
+	script := fmt.Sprintf("[ -e finished ] && exit\nCHANT=%s RUN=%s STOPPED=%s URL=%s TOKEN=%s\nexport CHANT RUN STOPPED\nmkdir -p said\n", binary(t), id, stopped, p.at.URL, p.at.Token)
 	names := slices.Sorted(maps.Keys(attempts))
 	for i, name := range names {
 		if !tried(name) {

@@ -23,7 +23,7 @@ var attempts = map[string]string{
 	"a double fork":        "(env -u CHANT_ACP_TOKEN setsid sh -c '$CHANT prompt --yes approve release ship --run $RUN >daemon 2>&1; echo done >>daemon' </dev/null >/dev/null 2>&1 &); until grep -q done daemon 2>/dev/null; do sleep 0.05; done; cat daemon",
 	"limits":               "ulimit -Hx unlimited 2>/dev/null; ulimit -x unlimited 2>/dev/null; env -u CHANT_ACP_TOKEN $CHANT prompt --yes approve release ship --run $RUN",
 	"undoing":              "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run undo release --run $STOPPED",
-	"resuming":             "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run release --env x --run $STOPPED --resume",
+	"resuming":             "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run release --env dev --run $STOPPED --resume",
 	"cancelling":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run cancel release --run $RUN",
 	"restarting":           "env -u CHANT_ACP_TOKEN $CHANT prompt --yes run release --run $RUN --restart",
 	"rejecting":            "env -u CHANT_ACP_TOKEN $CHANT prompt --yes reject release ship --run $RUN",
@@ -73,7 +73,7 @@ func TestProgramsDecideNothing(t *testing.T) {
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
-	_, stopped, _ := strings.Cut(run("run release --env x"), "--run ")
+	_, stopped, _ := strings.Cut(run("run release --env dev"), "--run ")
 	stopped, _, _ = strings.Cut(stopped, "\n")
 	if text := run("run cancel --run " + stopped); !strings.Contains(text, "cancelled") {
 		t.Fatal(text)
