@@ -20,17 +20,17 @@ import (
 // decides has one.
 var decisions = map[string]string{
 	"approve": "approve release ship --run $RUN", "reject": "reject release ship --run $RUN", "signal": "signal ship", "confirm": "confirm abcdef",
-	"allow": "allow abcdef", "run cancel": "run cancel --run $RUN",
+	"allow": "allow abcdef", "run cancel": "run cancel --run $RUN", "run undo": "run undo release --run $RUN",
 	// and those that decide by what follows
 	"destroy": "destroy", "restart": "run release --restart", "no-depends": "run release --no-depends", "protected": "run release --env prod",
-	"a command in it": "where prod",
+	"a command in it": "where prod", "tasks": "allow make all",
 }
 
 // commands of chant-acp by whether they decide: those that do stand in attempts.
 const (
-	decidingCommands = "allow gateway-capability heartbeat-trust prompt serve"
+	decidingCommands = "allow config-set config-unset gateway-capability heartbeat-trust prompt serve"
 	otherCommands    = "attach check completion completion-bash completion-fish completion-powershell completion-zsh config config-edit config-get " +
-		"config-list config-path config-set config-unset events gateway heartbeat heartbeat-status heartbeat-untrust help init kill ops ps schema " +
+		"config-list config-path events gateway heartbeat heartbeat-status heartbeat-untrust help init kill ops ps schema " +
 		"sessions sessions-delete sessions-export sessions-list sessions-prune sessions-show setup version"
 )
 
