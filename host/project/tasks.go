@@ -111,7 +111,7 @@ func (n *namesTaken) add(m *command.Manifest) {
 
 // manifest makes commands of a listing, and takes their names.
 func (n *namesTaken) manifest(l *source.Listing) (m *command.Manifest, notes []string, err error) {
-	text, bodies, notes, err := source.Manifest([]*source.Listing{l}, func(name string) string {
+	text, bodies, notes, err := tasks.Commands([]*source.Listing{l}, func(name string) string {
 		if (*n)[name] {
 			return "another command has it"
 		}

@@ -297,3 +297,45 @@ func TestJustFails(t *testing.T) {
 		t.Error("it was listed")
 	}
 }
+
+// A task that can't be a command is left out alone.
+func TestCommands(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "Taskfile.yml", "version: '3'\ntasks:\n  good: {desc: Good}\n  bad: {requires: {vars: [{name: 'a b', enum: [x]}]}}\n  twice: {requires: {vars: [{name: A, enum: [x, x]}]}}\n")
+	l, _ := list(t, root, command.Source{Tool: "task"})
+	text, _, notes, err := tasks.Commands([]*source.Listing{l}, command.NameError)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := command.ParseManifest("m", text)
+	if err != nil || !slices.Equal(m.Commands(), []string{"good"}) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if said := strings.Join(notes, "\n"); !strings.Contains(said, "bad of Taskfile.yml is left out: it can't be a command: a parameter's name") || !strings.Contains(said, `twice of Taskfile.yml is left out: it can't be a command: "x" stands twice`) {
+		t.Errorf("the notes are %s", said)
+	}
+}
+
+// Whatever a task runner's file says, commands come of it or an error does.
+func FuzzCommands(f *testing.F) {
+	f.Add("version: '3'\ntasks:\n  a: {desc: x, cmds: ['{{.CLI_ARGS}}']}\n  b: {requires: {vars: [{name: X, enum: [a]}]}}\n", "Taskfile.yml")
+	f.Add("version: '3'\ntasks:\n : {requires: {vars: [{enum: [0]}]}}", "Taskfile.yml")
+	f.Add(`{"scripts": {"a": "x\u0000", "b c": "y", "": "", "run": "z"}}`, "package.json")
+	f.Fuzz(func(t *testing.T, text, name string) {
+		tool := map[string]string{"Taskfile.yml": "task", "package.json": "npm"}[name]
+		if tool == "" {
+			return
+		}
+		root := t.TempDir()
+		put(t, root, name, text)
+		tasks.Find(root)
+		l, _, err := tasks.List(t.Context(), root, command.Source{Tool: tool}, nil)
+		if err != nil {
+			return
+		}
+		made, _, _, err := tasks.Commands([]*source.Listing{l}, command.NameError)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, made)
+		}
+	})
+}

@@ -215,6 +215,10 @@ func require(out *source.Task, n *yaml.Node) {
 		out.Left = "what it requires can't be read"
 		return
 	}
+	if v.Name == "" {
+		out.Left = "it requires a variable without a name"
+		return
+	}
 	if len(v.Enum) == 0 {
 		out.Left = fmt.Sprintf("it requires the variable %s, and what is given is put into a shell's text; an enum in requires would do", v.Name)
 		return

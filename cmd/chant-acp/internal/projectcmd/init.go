@@ -75,7 +75,7 @@ func draft(ctx context.Context, std console.Streams, dir string, targets []strin
 	if len(files) == 0 {
 		return fmt.Errorf("there is no justfile, Taskfile, package.json with scripts, or makefile with targets named by --make in %s: write %s by hand, as docs/manifest.md shows", dir, command.ManifestName)
 	}
-	text, _, notes, err := source.Manifest(listings, command.NameError)
+	text, _, notes, err := tasks.Commands(listings, command.NameError)
 	if err != nil {
 		return err
 	}
