@@ -190,6 +190,8 @@ func (rt *Runtime) commands(r record, s *step, path string) []subject.Command {
 	case s.Kind == op.Activity:
 		programs = rt.activities.Programs(s.Fn)
 		c.Argv = append([]string{""}, textsOf(s.Args)...)
+		c.Argv = append(c.Argv, rt.activities.Scripts(s.Fn, s.Args)...)
+		c.Code = rt.activities.Code(s.Fn)
 	default:
 		return nil
 	}

@@ -36,6 +36,9 @@ type Command struct {
 	Argv []string
 	// Shell is a line for /bin/sh, whose words count as those of an argv do.
 	Shell string
+	// Code are folders that the program loads code from, absolute; only those in the
+	// project count.
+	Code []string
 	// Dir is where it runs, absolute.
 	Dir string
 	// Look finds the file of a program by the PATH that the command gets.
@@ -113,6 +116,9 @@ func sum(text []byte) string {
 
 // command adds the program of a command and the files that its words name.
 func (m *maker) command(c Command) {
+	for _, folder := range c.Code {
+		m.code(folder)
+	}
 	if c.Argv == nil {
 		m.program("/bin/sh", c)
 		for _, w := range shellWords(c.Shell) {

@@ -83,13 +83,16 @@ func TestWhatCounts(t *testing.T) {
 	files := map[string]string{
 		"scripts/ship": "#!/bin/sh\n", "plan.out": "a plan", "lib/a.tf": "a", "lib/deep/b.tf": "b", "notes.md": "n", "other": "o", "report.txt": "r",
 		"scripts/own": "#! ./bin/interpret -x\n", "scripts/by-env": "#!/usr/bin/env -S A=b interpret\n", "bin/interpret": "#!./bin/first\n", "bin/first": "\x7fELF",
-		"scripts/itself": "#!./scripts/itself\n",
+		"scripts/itself": "#!./scripts/itself\n", "node_modules/p/lib/a.js": "a", "node_modules/p/node_modules/q/a.js": "q",
 	}
 	run := func(argv ...string) subject.Work {
 		return subject.Work{Commands: []subject.Command{{Argv: argv}}}
 	}
 	shell := func(line string) subject.Work {
 		return subject.Work{Commands: []subject.Command{{Shell: line}}}
+	}
+	code := func(folder string) subject.Work {
+		return subject.Work{Commands: []subject.Command{{Argv: []string{"cat"}, Code: []string{folder}}}}
 	}
 	write := func(name, text string) func(*testing.T, string) {
 		return func(t *testing.T, root string) { put(t, root, name, text) }
@@ -127,6 +130,10 @@ func TestWhatCounts(t *testing.T) {
 		{"a word of a shell line", shell("cd . && ./scripts/ship prod > out"), write("scripts/ship", "rm"), "scripts/ship changed at "},
 		{"a quoted one", shell(`A=b cat "plan.out"`), write("plan.out", "another"), "plan.out changed at "},
 		{"one in a substitution", shell(`echo "now: $(cat plan.out)"`), write("plan.out", "another"), "plan.out changed at "},
+		{"code of a package", code("ROOT/node_modules/p"), write("node_modules/p/lib/a.js", "another"), "node_modules/p changed at "},
+		{"new code of it", code("ROOT/node_modules/p"), write("node_modules/p/lib/b.js", "new"), "node_modules/p changed at "},
+		{"another package in it", code("ROOT/node_modules/p"), write("node_modules/p/node_modules/q/b.js", "new"), ""},
+		{"a package that is not there", code("ROOT/node_modules/q"), write("other", "another"), ""},
 		{"a program of a shell line", shell("true; if cat x; then :; fi"), write("bin/cat", "mine"), "the program cat is ROOT/bin/cat now, and was /"},
 		{"a comment", shell("true # other"), write("other", "another"), ""},
 		{"bind", subject.Work{Bind: []string{"lib/**/*.tf"}}, write("lib/deep/b.tf", "c"), "lib/deep/b.tf changed at "},
@@ -145,6 +152,9 @@ func TestWhatCounts(t *testing.T) {
 			for _, cmd := range c.work.Commands {
 				for i := range cmd.Argv {
 					cmd.Argv[i] = strings.ReplaceAll(cmd.Argv[i], "ROOT", root)
+				}
+				for i := range cmd.Code {
+					cmd.Code[i] = strings.ReplaceAll(cmd.Code[i], "ROOT", root)
 				}
 			}
 			again := func() subject.Subject {

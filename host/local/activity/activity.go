@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -84,7 +85,9 @@ func (p *Project) Programs(fn string) []string {
 		return []string{"k3d"}
 	case "azGroupEnsure", "azGroupDelete":
 		return []string{"az"}
-	case "kubectlApply", "waitForStack":
+	case "kubectlApply":
+		return []string{"kubectl", "node"}
+	case "waitForStack":
 		return []string{"kubectl"}
 	case "nativeApply":
 		return []string{"kubectl", "kustomize", "aws", "node"}
@@ -165,6 +168,17 @@ func chantBuild(c Call, a buildArgs) (any, error) {
 		script = "build"
 	}
 	return nil, c.Run(Program{Argv: []string{"npm", "run", script}, Dir: a.Path, Env: a.Env})
+}
+
+// Scripts are the files that say what an activity's program does, relative to the
+// project's folder: npm runs what package.json says.
+func (p *Project) Scripts(fn string, args json.RawMessage) []string {
+	if fn != "chantBuild" && fn != "chantTeardown" {
+		return nil
+	}
+	var a buildArgs
+	_ = json.Unmarshal(args, &a) // which Find has done before
+	return []string{path.Join(a.Path, "package.json"), path.Join(a.Path, ".npmrc")}
 }
 
 func chantTeardown(c Call, a buildArgs) (any, error) {

@@ -100,6 +100,42 @@ func (p *Project) modules(name string) string {
 	}
 }
 
+// Code are the folders of installed packages whose code an activity may run,
+// absolute.
+func (p *Project) Code(fn string) (folders []string) {
+	add := func(names ...string) {
+		for _, name := range names {
+			if modules := p.modules(name); modules != "" {
+				folders = append(folders, filepath.Join(modules, filepath.FromSlash(name)))
+			}
+		}
+	}
+	lexicons := []string{lexicon(fn)}
+	switch fn {
+	case "nativeApply":
+		lexicons = []string{"temporal", "k8s", "azure"}
+	case "kubectlApply":
+		lexicons = []string{"k8s"}
+	case "lifecycleSnapshot", "lifecycleDiff":
+		lexicons = nil
+	default:
+		if lexicons[0] == "" {
+			return nil
+		}
+	}
+	add(chantPackage)
+	if lexicons != nil {
+		add("tsx")
+	}
+	for _, l := range lexicons {
+		add("@intentius/chant-lexicon-" + l)
+	}
+	return folders
+}
+
+// chantPackage is the package that all of chant's packages build on.
+const chantPackage = "@intentius/chant"
+
 // ownFolder says whether nobody else may change what is in a folder.
 func ownFolder(dir string) bool {
 	st, err := os.Stat(dir)
