@@ -129,14 +129,14 @@ func (k *keptThread) Lock(ctx context.Context) (release func(), err error) {
 }
 
 // Follow implements turn.Log. An error leaves things as they are known.
-func (k *keptThread) Follow(ctx context.Context, f func(Event)) {
+func (k *keptThread) Follow(ctx context.Context, f func(Event), kinds ...EventKind) {
 	k.mu.Lock()
 	from := k.position
 	k.mu.Unlock()
 	next, err := k.store.Read(ctx, k.session.ID, from, func(e Event) error {
 		f(e)
 		return nil
-	})
+	}, kinds...)
 	if err == nil || ctx.Err() == nil {
 		k.noteRead(err)
 	}

@@ -134,7 +134,13 @@ func (c *conn) load(s *session, r *acp.Request, client view.Client) {
 	s.Wire.Lock()
 	defer s.Wire.Unlock()
 	var p view.Past
-	next, err := c.agent.o.Store.Read(context.Background(), s.ID, 0, p.Add)
+	turns := 0
+	_, err := c.agent.o.Store.Read(context.Background(), s.ID, 0, func(Event) error { turns++; return nil }, EventPrompt)
+	var next int64
+	if err == nil {
+		next, err = c.agent.o.Store.Read(context.Background(), s.ID, RecentTurns, p.Add)
+	}
+	p.Of(turns)
 	if err == nil {
 		err = s.endInterrupted(context.Background(), &p, next)
 	}

@@ -25,10 +25,11 @@ type Store interface {
 	// Append adds events in order. durable waits until they are on disk; others
 	// are there within a second.
 	Append(ctx context.Context, id string, durable bool, events ...Event) error
-	// Read calls f for each event from the position on (0: the first; LastTurn) and
-	// returns the position after the last, from which a later Read goes on. An event
-	// cut short by a crash is not one.
-	Read(ctx context.Context, id string, from int64, f func(Event) error) (next int64, err error)
+	// Read calls f for each event from the position on (0: the first; LastTurn;
+	// RecentTurns), or for those of the kinds alone, where there are some: the others
+	// cost little. It returns the position after the last, from which a later Read goes
+	// on. An event cut short by a crash is not one.
+	Read(ctx context.Context, id string, from int64, f func(Event) error, kinds ...EventKind) (next int64, err error)
 	// List returns a page of sessions, newest first, and the cursor of the next
 	// page, "" at the end. cwd "" means all. A bad cursor is ErrBadCursor.
 	List(ctx context.Context, cwd, cursor string) ([]SessionRecord, string, error)
@@ -39,6 +40,14 @@ type Store interface {
 // LastTurn is the position of the last prompt for a Read, or of what is kept of
 // its turn where that is very long.
 const LastTurn int64 = -1
+
+// RecentTurns is the position for a Read of the first prompt among the last MaxRecent
+// bytes of a thread as it is kept, and of the first event where there is none.
+const RecentTurns int64 = -2
+
+// MaxRecent is as many bytes as the text that is replayed takes, and once more, for
+// what is kept beside it.
+const MaxRecent = 2 * view.MaxReplay
 
 // What a Store's errors mean to the agent.
 var (

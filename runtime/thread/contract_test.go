@@ -26,6 +26,7 @@ func TestContract(t *testing.T) {
 		"records": contractRecords, "events": contractEvents, "ids": contractIDs,
 		"list": contractList, "folders": contractFolders, "lock": contractLock,
 		"delete": contractDelete, "limits": contractLimits, "parallel": contractParallel, "last turn": contractLastTurn,
+		"kinds": contractKinds, "recent turns": contractRecentTurns,
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) { test(t, newStore(t)) })
@@ -73,6 +74,75 @@ func contractLastTurn(t *testing.T, s agent.Store) {
 		if all, err := s.Read(t.Context(), id, 0, func(Event) error { return nil }); err != nil || all != next {
 			t.Errorf("the end is %d, and %d (%v)", next, all, err)
 		}
+	}
+}
+
+// contractKinds reads events of some kinds alone, and goes on behind all of them.
+func contractKinds(t *testing.T, s agent.Store) {
+	create(t, s, "s")
+	for _, kind := range []agent.EventKind{agent.EventPrompt, agent.EventOutput, agent.EventSay, agent.EventPrompt, agent.EventOutput} {
+		if err := s.Append(t.Context(), "s", false, Event{Kind: kind, Time: t0, Turn: "t"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := s.Read(t.Context(), "s", 0, func(Event) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, kinds := range map[string][]agent.EventKind{
+		"prompt prompt ": {agent.EventPrompt}, "prompt say prompt ": {agent.EventSay, agent.EventPrompt}, "": {agent.EventEnd},
+	} {
+		got := ""
+		next, err := s.Read(t.Context(), "s", 0, func(e Event) error { got += string(e.Kind) + " "; return nil }, kinds...)
+		if got != want || err != nil || next != all {
+			t.Errorf("%v: %q, up to %d of %d, %v", kinds, got, next, all, err)
+		}
+	}
+}
+
+// contractRecentTurns begins with a whole turn, and with the first one where that is
+// not too far away.
+func contractRecentTurns(t *testing.T, s agent.Store) {
+	add := func(id string, kind agent.EventKind, size int) {
+		if err := s.Append(t.Context(), id, false, Event{Kind: kind, Time: t0, Turn: "t", Text: strings.Repeat("x", size)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := func(id string) (e Event) {
+		enough := errors.New("enough")
+		if _, err := s.Read(t.Context(), id, agent.RecentTurns, func(got Event) error { e = got; return enough }); err != nil && !errors.Is(err, enough) {
+			t.Fatal(err)
+		}
+		return e
+	}
+	create(t, s, "empty")
+	if e := first("empty"); e.Kind != "" {
+		t.Errorf("an empty thread begins with %+v", e)
+	}
+	create(t, s, "short")
+	add("short", agent.EventPrompt, 1)
+	add("short", agent.EventSay, 1000)
+	if e := first("short"); len(e.Text) != 1 {
+		t.Errorf("a short one begins with %s, %d bytes", e.Kind, len(e.Text))
+	}
+	create(t, s, "long") // its second turn is the first that lies within reach
+	s.(*Store).max = 4 * agent.MaxRecent
+	for turn, bytes := range []int{4 << 20, agent.MaxRecent - 3<<20, 1 << 20} {
+		add("long", agent.EventPrompt, turn+1)
+		for ; bytes > 0; bytes -= 512 << 10 {
+			add("long", agent.EventOutput, 512<<10-200)
+		}
+	}
+	if e := first("long"); e.Kind != agent.EventPrompt || len(e.Text) != 2 {
+		t.Errorf("a long one begins with %s, %d bytes", e.Kind, len(e.Text))
+	}
+	create(t, s, "one-turn")
+	add("one-turn", agent.EventPrompt, 1)
+	for range 5 * agent.MaxRecent >> 21 {
+		add("one-turn", agent.EventOutput, 512<<10)
+	}
+	if e := first("one-turn"); e.Kind != agent.EventPrompt {
+		t.Errorf("one long turn begins with %s", e.Kind)
 	}
 }
 

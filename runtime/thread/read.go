@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +17,7 @@ import (
 
 // Read implements agent.Store. Positions are offsets in the file. Memory stays
 // within a few lines. A whole line that is no event is ErrUnreadableSession.
-func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) error) (int64, error) {
+func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) error, kinds ...agent.EventKind) (int64, error) {
 	l, err := s.borrow(id)
 	if err != nil {
 		return from, err
@@ -36,6 +37,10 @@ func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) e
 		if from, err = l.lastPrompt(start, end); err != nil {
 			return start, err
 		}
+	case agent.RecentTurns:
+		if from, err = l.recentTurns(start, end); err != nil {
+			return start, err
+		}
 	}
 	if from == end {
 		return end, nil
@@ -43,14 +48,34 @@ func (s *Store) Read(ctx context.Context, id string, from int64, f func(Event) e
 	if from < start || from > end {
 		return from, l.unreadable("was changed: it ends at byte %d, and byte %d was read before", end, from)
 	}
-	return l.read(ctx, from, end, f)
+	return l.read(ctx, from, end, f, kinds)
 }
 
 // maxTurn is how far from its end a thread is searched for the last prompt.
 const maxTurn = 8 << 20
 
-// promptStart is how the line of a prompt begins; see agent.Event.AppendJSON.
-var promptStart = []byte(`{"kind":"prompt",`)
+// lineStart is how the line of an event begins; see agent.Event.AppendJSON.
+func lineStart(k agent.EventKind) []byte { return []byte(`{"kind":"` + string(k) + `",`) }
+
+var promptStart = lineStart(agent.EventPrompt)
+
+// recentTurns is where the line of the first prompt begins among the last bytes of the
+// thread, and where the first line does if there is none.
+func (l *logFile) recentTurns(start, end int64) (int64, error) {
+	sought := append([]byte{'\n'}, promptStart...)
+	buf := make([]byte, 256<<10)
+	for at := end - agent.MaxRecent; at > start && end-at >= int64(len(sought)); {
+		part := buf[:min(int64(len(buf)), end-at)]
+		if _, err := l.f.ReadAt(part, at); err != nil {
+			return 0, fmt.Errorf("reading the session %s: %w", l.id, err)
+		}
+		if i := bytes.Index(part, sought); i >= 0 {
+			return at + int64(i) + 1, nil
+		}
+		at += int64(len(part) - len(sought) + 1)
+	}
+	return start, nil
+}
 
 // lastPrompt is where the line of the last prompt begins; of a turn that is too
 // long, that of a later line.
@@ -103,11 +128,24 @@ func (l *logFile) verify(ctx context.Context) error {
 	return l.fault("reading", l.log.Verify())
 }
 
-func (l *logFile) read(ctx context.Context, from, end int64, f func(Event) error) (int64, error) {
+func (l *logFile) read(ctx context.Context, from, end int64, f func(Event) error, kinds []agent.EventKind) (int64, error) {
+	unwanted := func([]byte) bool { return false }
+	if len(kinds) > 0 {
+		starts := make([][]byte, len(kinds))
+		for i, k := range kinds {
+			starts[i] = lineStart(k)
+		}
+		unwanted = func(line []byte) bool {
+			return !slices.ContainsFunc(starts, func(s []byte) bool { return bytes.HasPrefix(line, s) })
+		}
+	}
 	var own error // of f or of the context: no fault of the file
 	at, err := l.log.Lines(from, end, func(at int64, line []byte) error {
 		if own = ctx.Err(); own != nil {
 			return own
+		}
+		if unwanted(line) {
+			return nil
 		}
 		var e Event
 		if err := decodeEvent(line, &e); err != nil {

@@ -128,9 +128,9 @@ type Log interface {
 	// up; nil where there can be no lock and the turn runs without. The error is that
 	// the turn may not run.
 	Lock(ctx context.Context) (release func(), err error)
-	// Follow calls f for the events that were appended since the last call, by
-	// whomever.
-	Follow(ctx context.Context, f func(view.Event))
+	// Follow calls f for the events of the kinds that were appended since the last
+	// call, by whomever.
+	Follow(ctx context.Context, f func(view.Event), kinds ...view.EventKind)
 	// Named keeps that the thread got its title.
 	Named()
 	// Warning is what the client has to be told of how the thread is kept, "" for

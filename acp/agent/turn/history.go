@@ -51,7 +51,7 @@ func (s *Thread) catchUp(ctx context.Context) {
 		if !s.own(e.Turn) {
 			s.apply(e)
 		}
-	})
+	}, view.EventEnd, view.EventCode, view.EventUsed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sortHistory()

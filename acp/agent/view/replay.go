@@ -20,6 +20,17 @@ type Past struct {
 	cut    bool // output of the only turn left was left out
 }
 
+// Of says how many turns the thread has in all: those before the first event are left
+// out.
+func (p *Past) Of(turns int) {
+	for _, e := range p.Events {
+		if e.Kind == EventPrompt {
+			turns--
+		}
+	}
+	p.left = max(p.left, turns)
+}
+
 // Add takes the next event of the thread. It never fails.
 func (p *Past) Add(e Event) error {
 	if e.Kind == EventOutput && p.size > MaxReplay {

@@ -123,7 +123,7 @@ func (u unusable) Lock(context.Context, string) (func(), error) { return nil, u.
 
 func (u unusable) Append(context.Context, string, bool, ...agent.Event) error { return u.err }
 
-func (u unusable) Read(_ context.Context, _ string, from int64, _ func(agent.Event) error) (int64, error) {
+func (u unusable) Read(_ context.Context, _ string, from int64, _ func(agent.Event) error, _ ...agent.EventKind) (int64, error) {
 	return from, u.err
 }
 

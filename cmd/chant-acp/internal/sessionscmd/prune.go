@@ -88,11 +88,9 @@ func prune(std console.Streams, k kept, o thread.PruneOptions) error {
 func (k kept) calls(ctx context.Context, id string) ([]string, error) {
 	var ids []string
 	_, err := k.Read(ctx, id, 0, func(e agent.Event) error {
-		if e.Kind == thread.EventCall {
-			ids = append(ids, e.CallID)
-		}
+		ids = append(ids, e.CallID)
 		return nil
-	})
+	}, thread.EventCall)
 	return ids, err
 }
 
