@@ -181,7 +181,13 @@ func FuzzSchema(f *testing.F) {
 			return
 		}
 		err, isYAML := valid(t, r, text)
-		if isYAML && err != nil && !strings.Contains(err.Error(), "uniqueItems") && !strings.Contains(err.Error(), "maxLength") {
+		// Numbers that are written differently can be equal, which also keeps a list of
+		// environments from being one of the two forms that they may have.
+		stricter := func() bool {
+			says := err.Error()
+			return strings.Contains(says, "uniqueItems") || strings.Contains(says, "maxLength") || strings.Contains(says, "/properties/environments: oneOf")
+		}
+		if isYAML && err != nil && !stricter() {
 			t.Errorf("the schema refuses what the parser takes:\n%s\n%v", text, err)
 		}
 	})
