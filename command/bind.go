@@ -53,14 +53,10 @@ func (p *param) check(v string) string {
 
 // didYouMean names the one of the values that was likely meant, or nothing.
 func didYouMean(v string, values []string) string {
-	meant := otherSpelling(v, values)
-	if meant == "" {
-		meant = near.Word(v, values)
+	if meant := otherSpelling(v, values); meant != "" {
+		return "; did you mean " + meant + "?"
 	}
-	if meant == "" {
-		return ""
-	}
-	return "; did you mean " + meant + "?"
+	return near.Hint(v, values)
 }
 
 // otherSpelling returns the name that v differs from by case alone, or "". Such

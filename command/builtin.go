@@ -33,7 +33,7 @@ func DefaultBuiltins() []Builtin {
 		{Name: "history", Signature: "history [n]", Summary: "List the last commands of this session", Effect: Read, MaxArgs: 1, Check: checkCount},
 		{Name: "again", Signature: "again [n]", Summary: "Run the last command again, or the nth last", Effect: Read, MaxArgs: 1, Check: checkCount},
 		{Name: "confirm", Signature: "confirm <code>", Summary: "Run the command that waits for this code", Effect: Read, MinArgs: 1, MaxArgs: 1},
-		{Name: "allow", Signature: "allow <code> | [--off] just|task|npm|make [name…]", Summary: "Allow what the project offers, and run the line that waits for this code; or take the tasks of a task runner as commands", Effect: Read, MinArgs: 1, MaxArgs: -1},
+		{Name: "allow", Signature: "allow <code> | [--off] " + strings.Join(SourceTools, "|") + " [name…]", Summary: "Allow what the project offers, and run the line that waits for this code; or take the tasks of a task runner as commands", Effect: Read, MinArgs: 1, MaxArgs: -1},
 	}, opBuiltins()...)
 }
 

@@ -27,11 +27,7 @@ func (d *decoder) problemFormat(n *yaml.Node) (f problem.Format, ok bool) {
 	if n.Kind != yaml.MappingNode {
 		name, isText := d.text(n, "a format of problems")
 		if f, ok = problem.Named(name); isText && !ok {
-			hint := ""
-			if meant := near.Word(name, problem.Names()); meant != "" {
-				hint = "; did you mean " + meant + "?"
-			}
-			d.bad(n, "problems knows %s and {pattern: …}, and not %q%s", strings.Join(problem.Names(), ", "), name, hint)
+			d.bad(n, "problems knows %s and {pattern: …}, and not %q%s", strings.Join(problem.Names(), ", "), name, near.Hint(name, problem.Names()))
 		}
 		return f, ok
 	}

@@ -19,7 +19,7 @@ func TrustedProgram(root, rel string) string {
 	}
 	path := filepath.Join(root, rel)
 	target, err := filepath.EvalSymlinks(path)
-	if err != nil || !within(real, target) || distrustProgram(root, rel) != "" {
+	if err != nil || !within(real, target) || DistrustBelow(root, rel) != "" {
 		return ""
 	}
 	start, err := os.Stat(real)
@@ -33,12 +33,12 @@ func TrustedProgram(root, rel string) string {
 	return path
 }
 
-// distrustProgram says why the program rel below root must not run: another user
+// DistrustBelow says why the file rel below root must not be used: another user
 // could have put it there, because of the file, links followed, or a folder
-// between root and it. It returns "" where nothing speaks against the program,
+// between root and it. It returns "" where nothing speaks against the file,
 // or it is not there. A link may lead out of the project: what lies there is the
 // system's, or the user's own.
-func distrustProgram(root, rel string) string {
+func DistrustBelow(root, rel string) string {
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return "the project's root cannot be resolved: " + err.Error()
@@ -47,14 +47,14 @@ func distrustProgram(root, rel string) string {
 	if err != nil {
 		return ""
 	}
-	if reason := distrustBelow(real, rel); reason != "" {
+	if reason := distrustFolders(real, rel); reason != "" {
 		return reason
 	}
 	inside, err := filepath.Rel(real, target)
 	if err != nil || !filepath.IsLocal(inside) {
 		return ""
 	}
-	if reason := distrustBelow(real, inside); reason != "" {
+	if reason := distrustFolders(real, inside); reason != "" {
 		return reason
 	}
 	info, err := os.Stat(target)
@@ -64,9 +64,9 @@ func distrustProgram(root, rel string) string {
 	return trust.Reason(target, info)
 }
 
-// distrustBelow checks root and the folders from it to the file rel. A link on
+// distrustFolders checks root and the folders from it to the file rel. A link on
 // the way is as good as what it leads to.
-func distrustBelow(root, rel string) string {
+func distrustFolders(root, rel string) string {
 	folder := root
 	for _, name := range append([]string{"."}, strings.Split(filepath.Dir(rel), string(filepath.Separator))...) {
 		folder = filepath.Join(folder, name)

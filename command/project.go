@@ -168,7 +168,7 @@ func (s *spec) checkProgram(root string) string {
 		}
 		program = rel
 	}
-	if reason := distrustProgram(root, program); reason != "" {
+	if reason := DistrustBelow(root, program); reason != "" {
 		return fmt.Sprintf("its program %s is not used: %s", argv0(s), reason)
 	}
 	return ""

@@ -33,25 +33,16 @@ func (p *Project) sameTasks() bool {
 
 // readTasks reads the tasks of the manifest's task runners, then of those taken here.
 // problems gets a clause for each that can't be read.
-func (p *Project) readTasks(root string, m *command.Manifest, taken []command.Source, problems []string) ([]*command.Manifest, []string) {
+func (p *Project) readTasks(root string, m *command.Manifest, taken []command.Source, problems []string) (listed []*command.Manifest, _ []string) {
 	p.listed = nil
-	var names namesTaken
-	if m != nil {
-		names.add(m)
-	}
-	var listed []*command.Manifest
-	for _, s := range combine(m.Sources(), taken) {
-		l, seen, err := tasks.List(context.Background(), root, s, p.environ(false, false))
-		p.listed = append(p.listed, seen)
-		if err == nil {
-			var made *command.Manifest
-			if made, _, err = names.manifest(l); err == nil {
-				listed = append(listed, made)
-				continue
-			}
+	eachSource(root, m, taken, p.environ(false, false), func(r readSource) {
+		p.listed = append(p.listed, r.seen)
+		if r.err != nil {
+			problems = append(problems, r.err.Error())
+			return
 		}
-		problems = append(problems, err.Error())
-	}
+		listed = append(listed, r.commands)
+	})
 	return listed, problems
 }
 
@@ -59,28 +50,44 @@ func (p *Project) readTasks(root string, m *command.Manifest, taken []command.So
 // and findings for people, at the places where the manifest names these: what can't be
 // read, is called otherwise or goes without a parameter.
 func Tasks(root string, m *command.Manifest, env []string) (listed []*command.Manifest, found []command.Diagnostic) {
-	var names namesTaken
-	names.add(m)
-	for _, s := range combine(m.Sources(), nil) {
-		note := func(text string) {
-			found = append(found, command.Diagnostic{File: m.File(), Line: s.Line, Column: s.Column, Message: text})
+	eachSource(root, m, nil, env, func(r readSource) {
+		notes := r.notes
+		if r.err != nil {
+			notes = []string{r.err.Error()}
+		} else {
+			listed = append(listed, r.commands)
 		}
-		l, _, err := tasks.List(context.Background(), root, s, env)
-		if err != nil {
-			note(err.Error())
-			continue
-		}
-		made, notes, err := names.manifest(l)
-		if err != nil {
-			note(err.Error())
-			continue
-		}
-		listed = append(listed, made)
 		for _, n := range notes {
-			note(n)
+			found = append(found, command.Diagnostic{File: m.File(), Line: r.of.Line, Column: r.of.Column, Message: n})
 		}
-	}
+	})
 	return listed, found
+}
+
+// readSource is what became of a source.
+type readSource struct {
+	of       command.Source
+	commands *command.Manifest
+	notes    []string // for people; see source.Manifest
+	seen     tasks.Seen
+	err      error // nothing of it is taken
+}
+
+// eachSource reads the sources of a manifest, and those taken here, in the order in
+// which names count.
+func eachSource(root string, m *command.Manifest, taken []command.Source, env []string, f func(readSource)) {
+	names := make(namesTaken)
+	if m != nil {
+		names.add(m)
+	}
+	for _, s := range combine(m.Sources(), taken) {
+		r := readSource{of: s}
+		l, seen, err := tasks.List(context.Background(), root, s, env)
+		if r.seen, r.err = seen, err; err == nil {
+			r.commands, r.notes, r.err = names.manifest(l)
+		}
+		f(r)
+	}
 }
 
 // combine puts what was taken here behind what the manifest names, which counts
@@ -100,19 +107,16 @@ func combine(declared, taken []command.Source) []command.Source {
 // namesTaken are the names of commands, of which no other command can have one.
 type namesTaken map[string]bool
 
-func (n *namesTaken) add(m *command.Manifest) {
-	if *n == nil {
-		*n = make(namesTaken)
-	}
+func (n namesTaken) add(m *command.Manifest) {
 	for _, name := range m.Commands() {
-		(*n)[name] = true
+		n[name] = true
 	}
 }
 
 // manifest makes commands of a listing, and takes their names.
-func (n *namesTaken) manifest(l *source.Listing) (m *command.Manifest, notes []string, err error) {
+func (n namesTaken) manifest(l *source.Listing) (m *command.Manifest, notes []string, err error) {
 	text, bodies, notes, err := tasks.Commands([]*source.Listing{l}, func(name string) string {
-		if (*n)[name] {
+		if n[name] {
 			return "another command has it"
 		}
 		return command.NameError(name)
@@ -172,10 +176,10 @@ func (p *Project) Take(ctx context.Context, s command.Source) ([]host.Offer, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	var names namesTaken // those of others
+	names := make(namesTaken) // those of others
 	for _, o := range before.Registry.Offered() {
 		if o.From != l.File {
-			names.addName(o.Name)
+			names[o.Name] = true
 		}
 	}
 	m, notes, err := names.manifest(l)
@@ -201,13 +205,6 @@ func (p *Project) Take(ctx context.Context, s command.Source) ([]host.Offer, []s
 		offers = append(offers, o)
 	}
 	return offers, notes, nil
-}
-
-func (n *namesTaken) addName(name string) {
-	if *n == nil {
-		*n = make(namesTaken)
-	}
-	(*n)[name] = true
 }
 
 // Drop implements host.TaskSources.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func (r *reader) justfile(name string) error {
 		if err != nil {
 			return err
 		}
-		if next == "" || r.has(next) {
+		if next == "" || slices.Contains(r.files, path.Clean(next)) {
 			continue
 		}
 		if err := r.justfile(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -61,15 +62,6 @@ func (r *reader) justfile(name string) error {
 		}
 	}
 	return nil
-}
-
-func (r *reader) has(name string) bool {
-	for _, f := range r.files {
-		if f == path.Clean(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // locate finds the file that an import or a module names; "" where there is none yet.

@@ -27,7 +27,6 @@ import (
 	"github.com/chant-acp/chant-acp/internal/brief"
 	"github.com/chant-acp/chant-acp/internal/durable"
 	"github.com/chant-acp/chant-acp/internal/near"
-	"github.com/chant-acp/chant-acp/internal/trust"
 )
 
 // Limits of what is read, in bytes.
@@ -71,8 +70,9 @@ type Found struct {
 // Find looks for the files of task runners in the project root. It runs nothing.
 func Find(root string) []Found {
 	var list []Found
+	there := filesOf(root)
 	for _, t := range tools {
-		file := present(root, t.files)
+		file := first(there, t.files)
 		if file == "" {
 			continue
 		}
@@ -90,17 +90,28 @@ func Find(root string) []Found {
 	return list
 }
 
-// present returns the first of the names that is a file of the folder; "" for none.
-// just does not mind the case of its file's name.
-func present(dir string, names []string) string {
+// filesOf are the names of the regular files in a folder; none where it can't be read.
+func filesOf(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return ""
+		return nil
 	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// first returns the first of the names that a file has; "" for none. just does not mind
+// the case of its file's name.
+func first(files, names []string) string {
 	for _, name := range names {
-		for _, e := range entries {
-			if e.Type().IsRegular() && (e.Name() == name || slices.Contains(just.Files, name) && strings.EqualFold(e.Name(), name)) {
-				return e.Name()
+		for _, file := range files {
+			if file == name || slices.Contains(just.Files, name) && strings.EqualFold(file, name) {
+				return file
 			}
 		}
 	}
@@ -123,7 +134,7 @@ func List(ctx context.Context, root string, s command.Source, env []string) (*so
 	}
 	r := &reader{root: root, dir: dir, env: env}
 	r.watch(dir) // where another file may be the first that is there
-	file := present(filepath.Join(root, filepath.FromSlash(dir)), t.files)
+	file := first(filesOf(filepath.Join(root, filepath.FromSlash(dir))), t.files)
 	if file == "" {
 		return nil, r.seen, fmt.Errorf("there is no %s in %s", t.files[0], filepath.Join(root, filepath.FromSlash(dir)))
 	}
@@ -177,11 +188,7 @@ func keep(l *source.Listing, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			hint := ""
-			if meant := near.Word(name, all); meant != "" {
-				hint = "; did you mean " + meant + "?"
-			}
-			return fmt.Errorf("%s has no task %q%s", l.File, name, hint)
+			return fmt.Errorf("%s has no task %q%s", l.File, name, near.Hint(name, all))
 		}
 	}
 	l.Tasks = slices.DeleteFunc(l.Tasks, func(t source.Task) bool { return !slices.Contains(names, t.Name) })
@@ -222,8 +229,8 @@ func (r *reader) read(name string) ([]byte, error) {
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s has more than %d MiB", name, maxFile>>20)
 	}
-	if err := r.trusted(name); err != nil {
-		return nil, err
+	if reason := command.DistrustBelow(r.root, filepath.FromSlash(name)); reason != "" {
+		return nil, fmt.Errorf("%s is not used: %s", name, reason)
 	}
 	text, err := folder.ReadFile(name)
 	if err != nil {
@@ -236,26 +243,6 @@ func (r *reader) read(name string) ([]byte, error) {
 		r.files = append(r.files, name)
 	}
 	return text, nil
-}
-
-// trusted refuses a file that another user could have put there, because of itself or
-// a folder between the root and it; a link is as good as what it leads to.
-func (r *reader) trusted(name string) error {
-	for at := name; ; at = path.Dir(at) {
-		full := filepath.Join(r.root, filepath.FromSlash(at))
-		info, err := os.Stat(full)
-		if err != nil {
-			return fmt.Errorf("%s can't be read: %w", at, err)
-		}
-		switch reason := trust.Reason(full, info); {
-		case reason != "" && at == name:
-			return fmt.Errorf("%s is not used: %s", name, reason)
-		case reason != "":
-			return fmt.Errorf("%s is not used, because of the folder %s: %s", name, full, reason)
-		case at == ".":
-			return nil
-		}
-	}
 }
 
 // watch notes how a file is, before it is read.
@@ -332,7 +319,7 @@ func listTaskfile(_ context.Context, r *reader, file string, _ []string) (*sourc
 	return taskfile.Parse(file, func(name string) (string, []byte, error) {
 		if r.isFolder(name) {
 			r.watch(name) // a file that is made there may be the one that counts then
-			in := present(filepath.Join(r.root, filepath.FromSlash(name)), taskfile.Files)
+			in := first(filesOf(filepath.Join(r.root, filepath.FromSlash(name))), taskfile.Files)
 			if in == "" {
 				return name, nil, fs.ErrNotExist
 			}

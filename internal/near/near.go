@@ -85,6 +85,15 @@ func Distance(a, b string, limit int) int {
 	return min(above[len(b)], limit+1)
 }
 
+// Hint ends a sentence on a word that is not known with the known one that was most
+// likely meant: "; did you mean plan?". It is "" where there is none.
+func Hint(word string, known []string) string {
+	if meant := Word(word, known); meant != "" {
+		return "; did you mean " + meant + "?"
+	}
+	return ""
+}
+
 // Word returns the known word that word was most likely meant to be, or "";
 // capitals do not count.
 func Word(word string, known []string) string {

@@ -109,11 +109,7 @@ func Parse(text []byte, file string, named []string) (*source.Listing, error) {
 	known := Targets(text)
 	for _, name := range named {
 		if !slices.Contains(known, name) {
-			hint := ""
-			if meant := near.Word(name, known); meant != "" {
-				hint = "; did you mean " + meant + "?"
-			}
-			return nil, fmt.Errorf("%s holds no target %q by name (those of patterns, variables and included files do not count)%s", file, name, hint)
+			return nil, fmt.Errorf("%s holds no target %q by name (those of patterns, variables and included files do not count)%s", file, name, near.Hint(name, known))
 		}
 		l.Tasks = append(l.Tasks, source.Task{Name: name, Summary: "make " + name, Argv: []string{"make", name}})
 	}

@@ -139,7 +139,7 @@ func (r *reader) includes(n *yaml.Node, from, prefix string, hidden bool) error 
 			below = prefix
 		}
 		err := r.file(path.Join(path.Dir(from), inc.Taskfile), below, hidden || inc.Internal)
-		if err != nil && !(inc.Optional && missing(err)) {
+		if err != nil && !(inc.Optional && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 	}
@@ -225,9 +225,6 @@ func require(out *source.Task, n *yaml.Node) {
 	}
 	out.Params = append(out.Params, source.Param{Name: strings.ToLower(v.Name), Required: true, Enum: v.Enum, As: []string{v.Name + "={}"}})
 }
-
-// missing says whether an error is that a file is not there.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // Count is how many tasks the text of a Taskfile offers, without what it includes; -1
 // where it can't be read.

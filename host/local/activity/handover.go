@@ -13,8 +13,16 @@ import (
 	"github.com/chant-acp/chant-acp/internal/trust"
 )
 
+const (
+	// chantPackage is the package that all of chant's packages build on.
+	chantPackage = "@intentius/chant"
+	// lexiconPackage is how the names of those that have activities begin; the rest is
+	// what lexicon returns.
+	lexiconPackage = "@intentius/chant-lexicon-"
+)
+
 // lexicon is the package of chant that has an activity; "" where none is known
-// to. The name of the package is @intentius/chant-lexicon-<lexicon>.
+// to.
 func lexicon(fn string) string {
 	switch fn {
 	case "reconcilePr", "policyGate", "workflowSupplyChainAudit", "pipelineSupplyChainAudit", "lexiconUpgrade":
@@ -52,9 +60,9 @@ func (p *Project) handOver(fn string, args json.RawMessage) (Action, error) {
 // does: Node calls the function that the lexicon exports for it, as chant would.
 // why says what can't be done here; "" where nothing can.
 func (p *Project) handOverFrom(fn, lexicon, why string, args json.RawMessage) (Action, error) {
-	name := "@intentius/chant-lexicon-" + lexicon
+	name := lexiconPackage + lexicon
 	if fn == "nativeApply" { // which is temporal's and loads the other
-		if err := p.installed(fn, "@intentius/chant-lexicon-temporal", why); err != nil {
+		if err := p.installed(fn, lexiconPackage+"temporal", why); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +73,7 @@ func (p *Project) handOverFrom(fn, lexicon, why string, args json.RawMessage) (A
 		return nil, fmt.Errorf("%s is done by %s, which needs Node: %w", fn, name, err)
 	}
 	if fn == "nativeApply" {
-		name = "@intentius/chant-lexicon-temporal"
+		name = lexiconPackage + "temporal"
 	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -103,38 +111,26 @@ func (p *Project) modules(name string) string {
 // Code are the folders of installed packages whose code an activity may run,
 // absolute.
 func (p *Project) Code(fn string) (folders []string) {
-	add := func(names ...string) {
-		for _, name := range names {
-			if modules := p.modules(name); modules != "" {
-				folders = append(folders, filepath.Join(modules, filepath.FromSlash(name)))
-			}
-		}
-	}
-	lexicons := []string{lexicon(fn)}
-	switch fn {
-	case "nativeApply":
-		lexicons = []string{"temporal", "k8s", "azure"}
-	case "kubectlApply":
-		lexicons = []string{"k8s"}
-	case "lifecycleSnapshot", "lifecycleDiff":
-		lexicons = nil
+	packages := []string{chantPackage, "tsx"}
+	switch from := lexicon(fn); {
+	case fn == "nativeApply":
+		packages = append(packages, lexiconPackage+"temporal", lexiconPackage+"k8s", lexiconPackage+"azure")
+	case fn == "kubectlApply":
+		packages = append(packages, lexiconPackage+"k8s")
+	case fn == "lifecycleSnapshot" || fn == "lifecycleDiff":
+		packages = packages[:1]
+	case from == "":
+		return nil
 	default:
-		if lexicons[0] == "" {
-			return nil
+		packages = append(packages, lexiconPackage+from)
+	}
+	for _, name := range packages {
+		if modules := p.modules(name); modules != "" {
+			folders = append(folders, filepath.Join(modules, filepath.FromSlash(name)))
 		}
-	}
-	add(chantPackage)
-	if lexicons != nil {
-		add("tsx")
-	}
-	for _, l := range lexicons {
-		add("@intentius/chant-lexicon-" + l)
 	}
 	return folders
 }
-
-// chantPackage is the package that all of chant's packages build on.
-const chantPackage = "@intentius/chant"
 
 // ownFolder says whether nobody else may change what is in a folder.
 func ownFolder(dir string) bool {
